@@ -1,0 +1,215 @@
+# The two commands a newcomer needs are `make demo` and `make test`; `make help` lists the rest.
+# Nothing is downloaded but Go modules: every tool is built from hack/tools, pinned there, into a cache
+# outside the tree.
+
+# ---- What may be set from outside -------------------------------------------------------------------
+
+# Version of the operator, without the leading v.
+VERSION ?= 0.1.0
+# Repository of the images, without a tag.
+IMAGE_TAG_BASE ?= example.com/aiops-operator
+# Image that `deploy`, `docker-build` and `build-installer` use.
+IMG ?= $(IMAGE_TAG_BASE):v$(VERSION)
+# How long `fuzz` runs each of its targets.
+FUZZTIME ?= 60s
+# Statement coverage, in percent, below which `cover` fails.
+COVERAGE ?= 98.0
+# Flags of go test for `integration`. Packages share the machine, so they run one after another.
+INTEGRATION_FLAGS ?= -timeout 30m -p 1
+# Flags of the operator for `run`.
+ARGS ?= --leader-elect=false
+# Folder of everything that is built once and kept: this project's tools, and the Kubernetes of test/cluster.
+AIOPS_CACHE ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)
+export AIOPS_CACHE
+
+GO ?= go
+KUBECTL ?= kubectl
+CONTAINER_TOOL ?= docker
+PLATFORMS ?= linux/arm64,linux/amd64
+
+# ---- Derived ----------------------------------------------------------------------------------------
+
+LDFLAGS := -s -w -X main.version=v$(VERSION)
+GO_BUILD := CGO_ENABLED=0 $(GO) build -trimpath
+
+# The tools' folder is named after everything that decides what is in it, so that two checkouts with the same
+# pins share it and a changed pin never meets an old binary.
+TOOLS_MODULE := hack/tools
+TOOLS_KEY := $(shell cd $(TOOLS_MODULE) && { cat go.mod go.sum golangci/main.go; $(GO) env GOVERSION GOOS GOARCH; } | git hash-object --stdin | cut -c 1-16)
+TOOLS := $(AIOPS_CACHE)/aiops-operator/tools/$(TOOLS_KEY)
+CONTROLLER_GEN := $(TOOLS)/controller-gen
+KUSTOMIZE := $(TOOLS)/kustomize
+GOLANGCI_LINT := $(TOOLS)/golangci-lint
+
+# What `generate`, `manifests` and `build-installer` write.
+GENERATED := api/v1/zz_generated.deepcopy.go config/crd/bases config/rbac/role.yaml dist/install.yaml
+# Folders with Go code that people write.
+GO_FOLDERS := $(wildcard api cmd internal hack test)
+# Modules of this repository: the root, the tools, the programs of the test cluster.
+MODULES = $(patsubst %/go.mod,%,$(shell git ls-files --cached --others --exclude-standard go.mod '*/go.mod' | sed 's,^go.mod,./go.mod,'))
+# One "package:target" per fuzz test.
+FUZZ_TARGETS = $(shell grep -rHo --include='*_test.go' '^func Fuzz[A-Za-z0-9_]*' $(GO_FOLDERS) | sed 's,/[^/]*:func ,:,' | sort -u)
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+
+##@ General
+
+.PHONY: help
+help: ## List the targets.
+	@awk 'BEGIN {FS = ":.*## "} \
+		/^##@ / {printf "\n%s\n", substr($$0, 5)} \
+		/^[a-z-]+:.*## / {printf "  %-18s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
+
+##@ See it
+
+.PHONY: demo
+demo: ## Watch it work: a cluster, the operator and three scenes. KEEP=1 leaves the cluster running.
+	$(GO) run ./test/demo
+
+.PHONY: cluster-up
+cluster-up: ## Start a Kubernetes control plane on this machine and write its kubeconfig.
+	$(GO) run ./test/cluster/cmd/cluster up
+
+.PHONY: cluster-down
+cluster-down: ## End exactly what cluster-up started.
+	$(GO) run ./test/cluster/cmd/cluster down
+
+##@ Develop
+
+.PHONY: build
+build: ## Build the operator into bin/manager.
+	$(GO_BUILD) -ldflags "$(LDFLAGS)" -o bin/manager ./cmd
+
+.PHONY: run
+run: ## Run the operator here against the cluster that KUBECONFIG names. ARGS are its flags.
+	$(GO) run -ldflags "$(LDFLAGS)" ./cmd $(ARGS)
+
+.PHONY: generate
+generate: $(CONTROLLER_GEN) ## Generate the API types' deep copies.
+	$(CONTROLLER_GEN) object:headerFile=hack/boilerplate.go.txt paths=./api/...
+
+.PHONY: manifests
+manifests: $(CONTROLLER_GEN) ## Generate the CRD and the operator's ClusterRole from markers in the code.
+	$(CONTROLLER_GEN) rbac:roleName=manager-role crd paths=./api/... paths=./internal/... output:crd:artifacts:config=config/crd/bases
+
+.PHONY: fmt
+fmt: ## Format the Go code.
+	gofmt -s -w $(GO_FOLDERS)
+
+.PHONY: lint
+lint: $(GOLANGCI_LINT) ## Check the Go code and the API's conventions.
+	$(GOLANGCI_LINT) run
+
+##@ Test
+
+.PHONY: test
+test: unit integration ## Run the unit and integration tests.
+
+.PHONY: unit
+unit: ## Run the unit tests.
+	$(GO) test ./api/... ./internal/... ./cmd/... ./hack/...
+
+.PHONY: integration
+integration: ## Run the tests against a real Kubernetes control plane (built once, about 11 minutes).
+	$(GO) test $(INTEGRATION_FLAGS) $$($(GO) list ./test/... | grep -v '/test/performance')
+
+.PHONY: fuzz
+fuzz: ## Run each fuzz target for FUZZTIME (60s).
+	@set -e; for target in $(FUZZ_TARGETS); do \
+		echo "$$target for $(FUZZTIME)"; \
+		$(GO) test "./$${target%%:*}" -run '^$$' -fuzz "^$${target##*:}\$$" -fuzztime $(FUZZTIME); \
+	done
+
+.PHONY: cover
+cover: ## Measure the statement coverage of internal/runbook; fail below COVERAGE (98 %).
+	$(GO) test -coverprofile=cover.out ./internal/runbook
+	@$(GO) tool cover -func=cover.out | awk '$$3 != "100.0%" {print} \
+		/^total:/ {got = $$3 + 0} END {if (got < $(COVERAGE)) {print "coverage is below $(COVERAGE)%"; exit 1}}'
+
+.PHONY: mutate
+mutate: ## Change each comparison of internal/runbook in turn: its tests must notice every one.
+	$(GO) run ./test/mutate
+
+.PHONY: bench
+bench: ## Measure the time from breach to action, cold start, memory and API requests.
+	$(GO) run ./test/performance
+
+.PHONY: verify
+verify: verify-generated verify-modules verify-format lint verify-links ## Check generated files, modules, format, lint and links.
+
+.PHONY: verify-generated
+verify-generated:
+	@rm -rf bin/verify && mkdir -p bin/verify && tar cf - $(GENERATED) | tar xf - -C bin/verify
+	@$(MAKE) --no-print-directory generate manifests build-installer
+	@for path in $(GENERATED); do diff -ru "bin/verify/$$path" "$$path" || failed=1; done; \
+		test -z "$$failed" || { echo "Generated files were out of date: commit them as they are now."; exit 1; }
+
+.PHONY: verify-modules
+verify-modules:
+	@set -e; for module in $(MODULES); do echo "go mod tidy -diff in $$module"; (cd "$$module" && $(GO) mod tidy -diff); done
+
+.PHONY: verify-format
+verify-format:
+	@unformatted=$$(gofmt -s -l $(GO_FOLDERS)); test -z "$$unformatted" || { echo "Not formatted (make fmt): $$unformatted"; exit 1; }
+
+.PHONY: verify-links
+verify-links:
+	$(GO) run ./hack/linkcheck
+
+##@ Deploy
+
+.PHONY: install
+install: manifests $(KUSTOMIZE) ## Install the CRD into the cluster that KUBECONFIG names.
+	$(KUSTOMIZE) build config/crd | $(KUBECTL) apply -f -
+
+.PHONY: uninstall
+uninstall: $(KUSTOMIZE) ## Remove the CRD, and with it every AITask, from the cluster.
+	$(KUSTOMIZE) build config/crd | $(KUBECTL) delete --ignore-not-found -f -
+
+.PHONY: deploy
+deploy: manifests bin/deploy/kustomization.yaml $(KUSTOMIZE) ## Install the CRD and the operator (image IMG) into the cluster.
+	$(KUSTOMIZE) build bin/deploy | $(KUBECTL) apply -f -
+
+.PHONY: undeploy
+undeploy: bin/deploy/kustomization.yaml $(KUSTOMIZE) ## Remove everything that deploy installed.
+	$(KUSTOMIZE) build bin/deploy | $(KUBECTL) delete --ignore-not-found -f -
+
+.PHONY: docker-build
+docker-build: ## Build the operator's image IMG.
+	$(CONTAINER_TOOL) build --build-arg VERSION=$(VERSION) -t $(IMG) .
+
+.PHONY: docker-push
+docker-push: ## Push the operator's image IMG.
+	$(CONTAINER_TOOL) push $(IMG)
+
+.PHONY: docker-buildx
+docker-buildx: ## Build and push the image IMG for all PLATFORMS.
+	$(CONTAINER_TOOL) buildx build --push --platform=$(PLATFORMS) --build-arg VERSION=$(VERSION) -t $(IMG) .
+
+.PHONY: build-installer
+build-installer: manifests bin/deploy/kustomization.yaml $(KUSTOMIZE) ## Write dist/install.yaml: the CRD and the operator in one file.
+	@mkdir -p dist
+	$(KUSTOMIZE) build bin/deploy > dist/install.yaml
+
+# An overlay of its own sets the image, so that deploying another one changes no file under config/.
+.PHONY: bin/deploy/kustomization.yaml
+bin/deploy/kustomization.yaml:
+	@mkdir -p $(@D)
+	@image="$(IMG)"; printf 'resources: [../../config/default]\nimages: [{name: controller, newName: "%s", newTag: "%s"}]\n' \
+		"$${image%:*}" "$${image##*:}" > $@
+
+##@ Tools
+
+.PHONY: tools
+tools: $(CONTROLLER_GEN) $(KUSTOMIZE) $(GOLANGCI_LINT) ## Build the pinned tools (golangci-lint takes some minutes, once).
+
+$(CONTROLLER_GEN):
+	cd $(TOOLS_MODULE) && $(GO_BUILD) -ldflags "-s -w" -o $@ sigs.k8s.io/controller-tools/cmd/controller-gen
+
+$(KUSTOMIZE):
+	cd $(TOOLS_MODULE) && $(GO_BUILD) -ldflags "-s -w" -o $@ sigs.k8s.io/kustomize/kustomize/v5
+
+$(GOLANGCI_LINT):
+	@echo "Building golangci-lint from its modules: once, about 3 minutes on two cores."
+	cd $(TOOLS_MODULE) && $(GO_BUILD) -ldflags "-s -w -X main.version=$$($(GO) list -m -f '{{slice .Version 1}}' github.com/golangci/golangci-lint/v2)" -o $@ ./golangci
