@@ -136,7 +136,7 @@ bench: ## Measure the time from breach to action, cold start, memory and API req
 	$(GO) run ./test/performance
 
 .PHONY: verify
-verify: verify-generated verify-modules verify-format lint verify-links ## Check generated files, modules, format, lint and links.
+verify: verify-generated verify-modules verify-dependencies verify-format verify-links lint ## Check generated files, modules, format, lint and links.
 
 .PHONY: verify-generated
 verify-generated:
@@ -148,6 +148,12 @@ verify-generated:
 .PHONY: verify-modules
 verify-modules:
 	@set -e; for module in $(MODULES); do echo "go mod tidy -diff in $$module"; (cd "$$module" && $(GO) mod tidy -diff); done
+
+.PHONY: verify-dependencies
+verify-dependencies:
+	@unexplained=$$($(GO) list -m -f '{{if not (or .Main .Indirect)}}{{.Path}}{{end}}' all | while read -r module; do \
+		grep -q -F "| \`$$module\` |" docs/dependencies.md || echo "$$module"; done); \
+		test -z "$$unexplained" || { echo "docs/dependencies.md does not say why there is:" $$unexplained; exit 1; }
 
 .PHONY: verify-format
 verify-format:
