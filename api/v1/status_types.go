@@ -1,0 +1,440 @@
+package v1
+
+// AITaskStatus is what the operator saw, decided and did. It does not validate beyond sizes: every set of words in it is open, so
+// that operators of different versions can write beside each other. It stays under 32 KiB.
+type AITaskStatus struct {
+	// observedGeneration is the generation of the spec that this status speaks of.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=9007199254740991
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+
+	// phase is a one-word summary: Running, Pending, Watching, Breached, Blocked, Acting, Verifying, Exhausted, Suspended or
+	// Failed. Programs read conditions instead.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	Phase string `json:"phase,omitempty"`
+
+	// lastExecutionTime is when a step of this task was last executed. Nothing else changes it.
+	// +optional
+	LastExecutionTime *Time `json:"lastExecutionTime,omitempty"`
+
+	// conditions: Ready, TargetFound, SignalAvailable, Breached, Remediating, Exhausted. One that does not apply is absent.
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	// +kubebuilder:validation:MaxItems=32
+	Conditions []Condition `json:"conditions,omitempty"`
+
+	// target is the workload as it was found.
+	// +optional
+	Target *TargetStatus `json:"target,omitempty"`
+
+	// signals are the latest verdicts, by name. Written when verdict or reason change, and once per interval while an incident
+	// is open.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=8
+	Signals []SignalStatus `json:"signals,omitempty"`
+
+	// decision is the latest decision and its reason.
+	// +optional
+	Decision *Decision `json:"decision,omitempty"`
+
+	// incident is the breach that is being dealt with, or that ended less than limits.recurrenceSeconds ago.
+	// +optional
+	Incident *Incident `json:"incident,omitempty"`
+
+	// order is the unfinished action, written before it is run.
+	// +optional
+	Order *Order `json:"order,omitempty"`
+
+	// executions are the times of the actions on the target within limits.periodSeconds, oldest first; at most 100.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=100
+	Executions []Time `json:"executions,omitempty"`
+
+	// history holds the latest finished orders, newest first; at most 10.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=32
+	History []HistoryEntry `json:"history,omitempty"`
+
+	// requests are the run and reset annotations that were answered.
+	// +optional
+	Requests *RequestStatus `json:"requests,omitempty"`
+}
+
+// Condition has the fields of metav1.Condition. It is a type of its own so that its time decodes whatever the API server admits.
+type Condition struct {
+	// type is the name of the condition.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=316
+	Type string `json:"type,omitempty"`
+
+	// status is True, False or Unknown.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=64
+	Status string `json:"status,omitempty"`
+
+	// observedGeneration is the generation of the spec that the condition speaks of.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=9007199254740991
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+
+	// lastTransitionTime is when status last changed.
+	// +optional
+	LastTransitionTime *Time `json:"lastTransitionTime,omitempty"`
+
+	// reason is the cause of the status, in one CamelCase word.
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	Reason string `json:"reason,omitempty"`
+
+	// message is the same for people.
+	// +optional
+	// +kubebuilder:validation:MaxLength=32768
+	Message string `json:"message,omitempty"`
+}
+
+// TargetStatus is the workload as it was found.
+type TargetStatus struct {
+	// summary is kind and name, such as Deployment/web.
+	// +optional
+	// +kubebuilder:validation:MaxLength=512
+	Summary string `json:"summary,omitempty"`
+
+	// uid is the workload's UID.
+	// +optional
+	// +kubebuilder:validation:MaxLength=128
+	UID string `json:"uid,omitempty"`
+
+	// revision names the pod template in force: the ReplicaSet or ControllerRevision that holds it.
+	// +optional
+	// +kubebuilder:validation:MaxLength=512
+	Revision string `json:"revision,omitempty"`
+
+	// healthyRevision names the newest revision that was seen healthy and fully rolled out for recoverySeconds.
+	// +optional
+	// +kubebuilder:validation:MaxLength=512
+	HealthyRevision string `json:"healthyRevision,omitempty"`
+
+	// healthyTime is when healthyRevision was proven.
+	// +optional
+	HealthyTime *Time `json:"healthyTime,omitempty"`
+}
+
+// SignalStatus is the latest verdict on a signal.
+type SignalStatus struct {
+	// name is the name of the signal.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	Name string `json:"name,omitempty"`
+
+	// verdict is Breached, Healthy or Unknown.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	Verdict string `json:"verdict,omitempty"`
+
+	// value is the measured value; absent while unknown.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	Value string `json:"value,omitempty"`
+
+	// measuredTime is when value was measured. It is written together with value.
+	// +optional
+	MeasuredTime *Time `json:"measuredTime,omitempty"`
+
+	// threshold is what the value was compared with, such as ">= 100".
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	Threshold string `json:"threshold,omitempty"`
+
+	// reason is the cause of the verdict, in one CamelCase word.
+	// +optional
+	// +kubebuilder:validation:MaxLength=128
+	Reason string `json:"reason,omitempty"`
+
+	// message is the same for people.
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	Message string `json:"message,omitempty"`
+
+	// lastTransitionTime is when the verdict last changed.
+	// +optional
+	LastTransitionTime *Time `json:"lastTransitionTime,omitempty"`
+}
+
+// Decision is the latest decision and its reason.
+type Decision struct {
+	// summary is value, comparison and threshold, such as "103.5 >= 100".
+	// +optional
+	// +kubebuilder:validation:MaxLength=256
+	Summary string `json:"summary,omitempty"`
+
+	// reason is the cause of the decision, in one CamelCase word.
+	// +optional
+	// +kubebuilder:validation:MaxLength=128
+	Reason string `json:"reason,omitempty"`
+
+	// message says what happened, what was done, whether it helped and what happens next.
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	Message string `json:"message,omitempty"`
+
+	// decisionTime is when this was decided.
+	// +optional
+	DecisionTime *Time `json:"decisionTime,omitempty"`
+
+	// nextAllowedTime is when the next step may run at the earliest, or is looked at again.
+	// +optional
+	NextAllowedTime *Time `json:"nextAllowedTime,omitempty"`
+}
+
+// Incident is one breach, from the moment a step was due until recovery has lasted for limits.recurrenceSeconds.
+type Incident struct {
+	// id is random, so that the orders of two incidents never share an ID.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	ID string `json:"id,omitempty"`
+
+	// startTime is when the breach had held for forSeconds.
+	// +optional
+	StartTime *Time `json:"startTime,omitempty"`
+
+	// recoveredTime is when recovery was proven; absent while the incident lasts.
+	// +optional
+	RecoveredTime *Time `json:"recoveredTime,omitempty"`
+
+	// pass counts the rounds over the steps, from 1.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=1000000
+	Pass int32 `json:"pass,omitempty"`
+
+	// stepName is the step that is under way or comes next.
+	// +optional
+	// +kubebuilder:validation:MaxLength=63
+	StepName string `json:"stepName,omitempty"`
+
+	// cause is Run when the next step was asked for and runs whatever the signal says; else Incident.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	Cause string `json:"cause,omitempty"`
+
+	// attempts counts the executed actions of this incident.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=1000000
+	Attempts int32 `json:"attempts,omitempty"`
+
+	// executedInPass counts the executed steps of this pass, accompanying ones included.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=1000000
+	ExecutedInPass int32 `json:"executedInPass,omitempty"`
+
+	// planHash identifies target, signals and steps when the incident began. Another plan is another incident.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	PlanHash string `json:"planHash,omitempty"`
+
+	// targetUID is the workload that the incident is about. Another UID ends it.
+	// +optional
+	// +kubebuilder:validation:MaxLength=128
+	TargetUID string `json:"targetUID,omitempty"`
+
+	// exhausted says that nothing helped and nothing more will be done.
+	// +optional
+	Exhausted bool `json:"exhausted,omitempty"`
+
+	// notBeforeTime holds the next order back after one was withdrawn.
+	// +optional
+	NotBeforeTime *Time `json:"notBeforeTime,omitempty"`
+}
+
+// TargetImage is the workload at one moment: the precondition of an order, or its result.
+type TargetImage struct {
+	// uid is the workload's UID.
+	// +optional
+	// +kubebuilder:validation:MaxLength=128
+	UID string `json:"uid,omitempty"`
+
+	// generation is the workload's metadata.generation.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=9007199254740991
+	Generation int64 `json:"generation,omitempty"`
+
+	// replicas is the desired number of replicas.
+	// +optional
+	// +kubebuilder:validation:Minimum=-2147483648
+	// +kubebuilder:validation:Maximum=2147483647
+	Replicas int32 `json:"replicas,omitempty"`
+
+	// revision names the pod template: the ReplicaSet or ControllerRevision that holds it.
+	// +optional
+	// +kubebuilder:validation:MaxLength=512
+	Revision string `json:"revision,omitempty"`
+
+	// templateHash identifies the pod template's content.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	TemplateHash string `json:"templateHash,omitempty"`
+}
+
+// Order is one action, written before it is run, with everything it will do as absolute values.
+type Order struct {
+	// id is made from the task's UID, the incident, the pass, the step and the plan.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	ID string `json:"id,omitempty"`
+
+	// cause is Incident or Run.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	Cause string `json:"cause,omitempty"`
+
+	// stepName is the step being executed.
+	// +optional
+	// +kubebuilder:validation:MaxLength=63
+	StepName string `json:"stepName,omitempty"`
+
+	// action is the action of the step.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	Action string `json:"action,omitempty"`
+
+	// state is Recorded (may or may not have run) or Verifying (ran).
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	State string `json:"state,omitempty"`
+
+	// reason is Interrupted when it can't be known whether the action ran.
+	// +optional
+	// +kubebuilder:validation:MaxLength=128
+	Reason string `json:"reason,omitempty"`
+
+	// message says what is or was done, for people.
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	Message string `json:"message,omitempty"`
+
+	// planHash identifies target, signals and steps.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	PlanHash string `json:"planHash,omitempty"`
+
+	// value is the measured value that the order answers.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	Value string `json:"value,omitempty"`
+
+	// recordedTime is when the order was written.
+	// +optional
+	RecordedTime *Time `json:"recordedTime,omitempty"`
+
+	// executedTime is when the action had run.
+	// +optional
+	ExecutedTime *Time `json:"executedTime,omitempty"`
+
+	// deadlineTime is when a recorded order is given up, and later when recovery must have begun.
+	// +optional
+	DeadlineTime *Time `json:"deadlineTime,omitempty"`
+
+	// before is the target when the order was written. The action is not run on anything else.
+	// +optional
+	Before *TargetImage `json:"before,omitempty"`
+
+	// after is the target when the action had run.
+	// +optional
+	After *TargetImage `json:"after,omitempty"`
+
+	// replicas is what a Scale sets.
+	// +optional
+	// +kubebuilder:validation:Minimum=-2147483648
+	// +kubebuilder:validation:Maximum=2147483647
+	Replicas *int32 `json:"replicas,omitempty"`
+
+	// revision is where a Rollback goes to.
+	// +optional
+	// +kubebuilder:validation:MaxLength=512
+	Revision string `json:"revision,omitempty"`
+
+	// podUIDs are the pods that an Evict removes, or that a Rollback frees; at most 16.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:items:MaxLength=128
+	PodUIDs []string `json:"podUIDs,omitempty"`
+}
+
+// HistoryEntry is a finished order.
+type HistoryEntry struct {
+	// id is the order's ID.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	ID string `json:"id,omitempty"`
+
+	// cause is Incident or Run.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	Cause string `json:"cause,omitempty"`
+
+	// stepName is the step.
+	// +optional
+	// +kubebuilder:validation:MaxLength=63
+	StepName string `json:"stepName,omitempty"`
+
+	// action is the action of the step.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	Action string `json:"action,omitempty"`
+
+	// result is Recovered, Failed, Done, Observed, Refused, Withdrawn, Cancelled or Superseded.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	Result string `json:"result,omitempty"`
+
+	// reason is the cause of the result, in one CamelCase word.
+	// +optional
+	// +kubebuilder:validation:MaxLength=128
+	Reason string `json:"reason,omitempty"`
+
+	// message is the same for people.
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	Message string `json:"message,omitempty"`
+
+	// value is the measured value that the order answered.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	Value string `json:"value,omitempty"`
+
+	// startTime is when the order was written.
+	// +optional
+	StartTime *Time `json:"startTime,omitempty"`
+
+	// endTime is when it was finished.
+	// +optional
+	EndTime *Time `json:"endTime,omitempty"`
+}
+
+// RequestStatus holds the annotation values that were answered, so that each is answered once.
+type RequestStatus struct {
+	// run is the value of aiops.example.com/run that was answered last.
+	// +optional
+	// +kubebuilder:validation:MaxLength=256
+	Run string `json:"run,omitempty"`
+
+	// reset is the value of aiops.example.com/reset that was answered last.
+	// +optional
+	// +kubebuilder:validation:MaxLength=256
+	Reset string `json:"reset,omitempty"`
+}

@@ -1,0 +1,141 @@
+package v1
+
+// ActionType names what a step does.
+// +kubebuilder:validation:Enum=Restart;Evict;Scale;Rollback;Notify
+type ActionType string
+
+// The actions.
+const (
+	ActionRestart  ActionType = "Restart"
+	ActionEvict    ActionType = "Evict"
+	ActionScale    ActionType = "Scale"
+	ActionRollback ActionType = "Rollback"
+	ActionNotify   ActionType = "Notify"
+)
+
+// FailurePolicy says what follows a step that did not help.
+// +kubebuilder:validation:Enum=Next;Stop
+type FailurePolicy string
+
+// The failure policies.
+const (
+	OnFailureNext FailurePolicy = "Next"
+	OnFailureStop FailurePolicy = "Stop"
+)
+
+// BudgetPolicy says how a PodDisruptionBudget is honoured for pods that are broken anyway.
+// +kubebuilder:validation:Enum=RespectBudget;IgnoreBudget
+type BudgetPolicy string
+
+// The budget policies.
+const (
+	RespectBudget BudgetPolicy = "RespectBudget"
+	IgnoreBudget  BudgetPolicy = "IgnoreBudget"
+)
+
+// Step is one thing to do. action says which member holds its parameters.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.scale) == (self.action == 'Scale')",message="scale is required when action is Scale, and forbidden otherwise"
+// +kubebuilder:validation:XValidation:rule="!has(self.evict) || self.action == 'Evict'",message="evict is allowed only when action is Evict"
+// +kubebuilder:validation:XValidation:rule="!has(self.notify) || self.action == 'Notify'",message="notify is allowed only when action is Notify"
+type Step struct {
+	// name tells this step from the others. A DNS label of 1 to 63 characters.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
+	Name string `json:"name,omitempty"`
+
+	// action is what the step does: Restart (rolling restart), Evict (removes unhealthy pods through the eviction API), Scale (sets
+	// replicas), Rollback (back to the newest revision that was proven healthy, else the one before), Notify (tells a
+	// receiver; done when delivered, without verification).
+	// +required
+	Action ActionType `json:"action,omitempty"`
+
+	// scale are the parameters of a Scale step.
+	// +optional
+	Scale *ScaleStep `json:"scale,omitempty"`
+
+	// evict are the parameters of an Evict step.
+	// +optional
+	Evict *EvictStep `json:"evict,omitempty"`
+
+	// notify are the parameters of a Notify step.
+	// +optional
+	Notify *NotifyStep `json:"notify,omitempty"`
+
+	// mode is this step's own mode. Absent: the mode of the task.
+	// +optional
+	Mode Mode `json:"mode,omitempty"`
+
+	// timeoutSeconds is how long recovery may take, from the end of the action and beyond the signal's window, in seconds.
+	// Absent: 600. 10 to 86400.
+	// +optional
+	// +kubebuilder:validation:Minimum=10
+	// +kubebuilder:validation:Maximum=86400
+	TimeoutSeconds *int32 `json:"timeoutSeconds,omitempty"`
+
+	// onFailure says what follows when the step did not help: Next goes on to the next step, Stop ends the incident as
+	// Exhausted. Absent: Next.
+	// +optional
+	OnFailure FailurePolicy `json:"onFailure,omitempty"`
+}
+
+// ScaleStep says how many replicas the target gets. Every bound is inclusive.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.by) != has(self.to)",message="set exactly one of by, to"
+// +kubebuilder:validation:XValidation:rule="!has(self.min) || self.min <= self.max",message="min must not be above max"
+type ScaleStep struct {
+	// by is added to the replicas that the target has when the step is due; negative takes away. -10000 to 10000.
+	// +optional
+	// +kubebuilder:validation:Minimum=-10000
+	// +kubebuilder:validation:Maximum=10000
+	By *int32 `json:"by,omitempty"`
+
+	// to is the number of replicas. 0 to 10000.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=10000
+	To *int32 `json:"to,omitempty"`
+
+	// max is the most replicas that this step ever sets. 0 to 10000.
+	// +required
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=10000
+	Max *int32 `json:"max,omitempty"`
+
+	// min is the fewest replicas that this step ever sets. Absent: 1. 0 to 10000.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=10000
+	Min *int32 `json:"min,omitempty"`
+}
+
+// EvictStep says which pods are removed.
+type EvictStep struct {
+	// maxPods is how many unhealthy pods one execution removes at most, the longest unhealthy first. Absent: 1. 1 to 16.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=16
+	MaxPods *int32 `json:"maxPods,omitempty"`
+
+	// unhealthyPods says whether a PodDisruptionBudget may keep a broken pod: RespectBudget evicts only what the budget allows,
+	// IgnoreBudget deletes it where the budget refuses. Absent: RespectBudget.
+	// +optional
+	UnhealthyPods BudgetPolicy `json:"unhealthyPods,omitempty"`
+}
+
+// NotifyStep says who is told what. The incident's facts are always part of the message.
+type NotifyStep struct {
+	// receiver is the name of a receiver in the operator's configuration file. Absent: "default". 1 to 63 characters.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	Receiver *string `json:"receiver,omitempty"`
+
+	// message is added to the facts, for the reader. At most 1024 characters.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=1024
+	Message *string `json:"message,omitempty"`
+}

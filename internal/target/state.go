@@ -1,0 +1,124 @@
+// Package target knows what a workload is and what state it is in: replicas, pods, revisions, rollout progress, and who else
+// owns which of its fields. It reads and never writes, and it judges nothing: thresholds and steps live elsewhere.
+package target
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Reference names a workload, all of it explicit.
+type Reference struct {
+	APIVersion string
+	Kind       string
+	Namespace  string
+	Name       string
+}
+
+// String returns kind and name, such as Deployment/web.
+func (r Reference) String() string {
+	return r.Kind + "/" + r.Name
+}
+
+// State is one workload as it was read at one moment.
+type State struct {
+	Reference Reference
+
+	UID        types.UID
+	Generation int64
+	// Settled says that the workload's controller has seen this generation: before that, its status speaks of an older spec.
+	Settled  bool
+	Deleting bool
+	// Paused says that the workload's own rollout is paused (spec.paused of a Deployment).
+	Paused bool
+
+	// Replicas is what spec asks for; for a DaemonSet, the number of nodes that should run a pod.
+	Replicas  int32
+	Updated   int32
+	Ready     int32
+	Available int32
+
+	// Revision names the object that holds the pod template in force: a ReplicaSet or a ControllerRevision. Empty while unknown.
+	Revision string
+	// TemplateHash identifies the content of spec.template.
+	TemplateHash string
+
+	Rollout    Rollout
+	Conditions []Condition
+	// Pods are the workload's pods, oldest first, those that are being deleted or have finished left out.
+	Pods []Pod
+
+	// Autoscaler owns replicas. Nil when nobody does.
+	Autoscaler *Autoscaler
+	// ReplicasAppliedBy and TemplateAppliedBy are the field managers of a GitOps tool (Argo CD, Flux) that own spec.replicas or
+	// spec.template. Empty when none does. Known only in a live read.
+	ReplicasAppliedBy string
+	TemplateAppliedBy string
+
+	// LastActionTime and LastOrder are the stamps that actions leave on the workload. Zero when there are none.
+	LastActionTime time.Time
+	LastOrder      string
+}
+
+// Rollout is how far the newest pod template has come.
+type Rollout struct {
+	// Progressing says that a rollout is under way and still moving.
+	Progressing bool
+	// Stalled says that a rollout is under way and has not moved for its progress deadline.
+	Stalled bool
+	// LastProgressTime is when an unfinished rollout last moved. Zero when it is finished or not known.
+	LastProgressTime time.Time
+	// DeadlineTime is when a progressing rollout becomes a stalled one. Zero when it is finished.
+	DeadlineTime time.Time
+}
+
+// Condition is one entry of the workload's status.conditions.
+type Condition struct {
+	Type   string
+	Status string
+}
+
+// Autoscaler is what sets the workload's replicas.
+type Autoscaler struct {
+	// Summary is kind and name, such as HorizontalPodAutoscaler/web.
+	Summary       string
+	MinReplicas   int32
+	MaxReplicas   int32
+	LastScaleTime time.Time
+}
+
+// Pod is one pod of the workload, reduced to what signals and actions look at.
+type Pod struct {
+	Name         string
+	UID          types.UID
+	Phase        string
+	CreationTime time.Time
+	Scheduled    bool
+	Ready        bool
+	// ReadyTransitionTime is when Ready last changed.
+	ReadyTransitionTime time.Time
+	// EverReady says whether the pod is known to have been ready at some time.
+	EverReady bool
+	// Revision names the template the pod was made from, comparable with State.Revision.
+	Revision   string
+	Containers []Container
+}
+
+// Container is one container of a pod, init and sidecar containers included.
+type Container struct {
+	Name string
+	Init bool
+	// Started says that the container is running.
+	Running      bool
+	RestartCount int32
+	// WaitingReason is the reason of the waiting state, such as CrashLoopBackOff.
+	WaitingReason string
+	// LastTermination* tell how the container last ended. Zero when it never did.
+	LastTerminationReason string
+	LastTerminationTime   time.Time
+	// Requests and limits in milli-units of CPU and bytes of memory. Zero when not set.
+	CPURequestMilli int64
+	MemoryRequest   int64
+	MemoryLimit     int64
+}
