@@ -138,11 +138,12 @@ bench: ## Measure the time from breach to action, cold start, memory and API req
 .PHONY: verify
 verify: verify-generated verify-modules verify-dependencies verify-format verify-links lint ## Check generated files, modules, format, lint and links.
 
+# The copy stands in a folder that Go does not look into.
 .PHONY: verify-generated
 verify-generated:
-	@rm -rf bin/verify && mkdir -p bin/verify && tar cf - $(GENERATED) | tar xf - -C bin/verify
+	@rm -rf bin/.verify && mkdir -p bin/.verify && tar cf - $(GENERATED) | tar xf - -C bin/.verify
 	@$(MAKE) --no-print-directory generate manifests build-installer
-	@for path in $(GENERATED); do diff -ru "bin/verify/$$path" "$$path" || failed=1; done; \
+	@for path in $(GENERATED); do diff -ru "bin/.verify/$$path" "$$path" || failed=1; done; \
 		test -z "$$failed" || { echo "Generated files were out of date: commit them as they are now."; exit 1; }
 
 .PHONY: verify-modules
