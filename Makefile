@@ -19,7 +19,7 @@ INTEGRATION_FLAGS ?= -timeout 30m -p 1
 # Flags of the operator for `run`.
 ARGS ?= --leader-elect=false
 # Folder of everything that is built once and kept: this project's tools, and the Kubernetes of test/cluster.
-AIOPS_CACHE ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)
+AIOPS_CACHE ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/aiops-operator
 export AIOPS_CACHE
 
 GO ?= go
@@ -36,7 +36,7 @@ GO_BUILD := CGO_ENABLED=0 $(GO) build -trimpath
 # pins share it and a changed pin never meets an old binary.
 TOOLS_MODULE := hack/tools
 TOOLS_KEY := $(shell cd $(TOOLS_MODULE) && { cat go.mod go.sum golangci/main.go; $(GO) env GOVERSION GOOS GOARCH; } | git hash-object --stdin | cut -c 1-16)
-TOOLS := $(AIOPS_CACHE)/aiops-operator/tools/$(TOOLS_KEY)
+TOOLS := $(AIOPS_CACHE)/tools/$(TOOLS_KEY)
 CONTROLLER_GEN := $(TOOLS)/controller-gen
 KUSTOMIZE := $(TOOLS)/kustomize
 GOLANGCI_LINT := $(TOOLS)/golangci-lint
