@@ -14,8 +14,8 @@ IMG ?= $(IMAGE_TAG_BASE):v$(VERSION)
 FUZZTIME ?= 60s
 # Statement coverage, in percent, below which `cover` fails.
 COVERAGE ?= 98.0
-# Flags of go test for `integration`. Packages share the machine, so they run one after another.
-INTEGRATION_FLAGS ?= -timeout 30m -p 1
+# Flags of go test for `integration`: packages share the machine, so one after another, and never from the cache.
+INTEGRATION_FLAGS ?= -timeout 30m -p 1 -count=1
 # Flags of the operator for `run`.
 ARGS ?= --leader-elect=false
 # Folder of everything that is built once and kept: this project's tools, and the Kubernetes of test/cluster.
