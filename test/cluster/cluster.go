@@ -101,9 +101,9 @@ func startOnce(ctx context.Context, options Options, programs map[string]string)
 	return c, nil
 }
 
-// folders inside the state folder; nothing else in it is touched.
+// stateFolders are the folders inside the state folder; nothing else in it is touched.
 func stateFolders() []string {
-	return []string{"certificates", "configuration", "etcd", "logs", "run"}
+	return []string{"certificates", "configuration", "data", "logs", "run"}
 }
 
 // prepareFolder makes an empty state folder, or refuses while an earlier cluster runs in it.
@@ -197,9 +197,11 @@ func (c *Cluster) Stop() error {
 // Dir is the state folder: logs/ holds each program's output.
 func (c *Cluster) Dir() string { return c.dir }
 
-// startOrder lists the programs of a cluster in the order they are started.
+// startOrder lists the programs that may run in a state folder in the order they are started.
 func startOrder() []string {
-	return []string{etcdProgram, apiServerProgram, controllerManagerProgram, schedulerProgram, kwokProgram, metricsServerProgram}
+	return []string{
+		etcdProgram, apiServerProgram, controllerManagerProgram, schedulerProgram, kwokProgram, metricsServerProgram, prometheusProgram,
+	}
 }
 
 // runningIn finds the processes of a cluster that was started in the folder, in the order they were started.

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"os"
 	"strconv"
 	"time"
@@ -113,7 +112,7 @@ func (c *Cluster) key(name string) string         { return c.path("certificates"
 func (c *Cluster) startEtcd(ctx context.Context) error {
 	url, peerURL := "http://"+address(c.ports.etcd), "http://"+address(c.ports.etcdPeer)
 	err := c.start(etcdProgram, []string{
-		"--name=etcd", "--data-dir=" + c.path("etcd"), "--log-level=warn",
+		"--name=etcd", "--data-dir=" + c.path("data"), "--log-level=warn",
 		"--unsafe-no-fsync", // The data need not survive the machine.
 		"--listen-client-urls=" + url, "--advertise-client-urls=" + url,
 		"--listen-peer-urls=" + peerURL, "--initial-advertise-peer-urls=" + peerURL, "--initial-cluster=etcd=" + peerURL,
@@ -121,21 +120,7 @@ func (c *Cluster) startEtcd(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return c.waitFor(ctx, "etcd to answer", func(ctx context.Context) error {
-		request, err := http.NewRequestWithContext(ctx, http.MethodGet, url+"/health", nil)
-		if err != nil {
-			return err
-		}
-		response, err := http.DefaultClient.Do(request)
-		if err != nil {
-			return err
-		}
-		defer response.Body.Close()
-		if response.StatusCode != http.StatusOK {
-			return fmt.Errorf("health is %s", response.Status)
-		}
-		return nil
-	})
+	return c.waitFor(ctx, "etcd to answer", func(ctx context.Context) error { return checkHealth(ctx, url+"/health") })
 }
 
 func (c *Cluster) startAPIServer(ctx context.Context) error {

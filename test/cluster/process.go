@@ -126,12 +126,14 @@ func recall(folder, name string) (*process, error) {
 	return found, nil
 }
 
+// running is true for a child of this process until it has been waited for, so that nothing is left in the process table.
 func (p *process) running() bool {
 	if p.exited != nil {
 		select {
 		case <-p.exited:
 			return false
 		default:
+			return true
 		}
 	}
 	started, err := startTime(p.number)
@@ -186,4 +188,15 @@ func (p *process) logTail() string {
 		return err.Error()
 	}
 	return lastLines(content, 15)
+}
+
+// signal sends a signal to the process if it still runs.
+func (p *process) signal(what syscall.Signal) error {
+	if !p.running() {
+		return fmt.Errorf("%s does not run", p.name)
+	}
+	if err := syscall.Kill(p.number, what); err != nil {
+		return fmt.Errorf("signal %s (process %d): %w", p.name, p.number, err)
+	}
+	return nil
 }
