@@ -1,0 +1,227 @@
+package runbook
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	aiopsv1 "github.com/example/aiops-operator/api/v1"
+)
+
+const (
+	// planRetry is how often a step that cannot be run as things are is looked at again at least.
+	planRetry = time.Minute
+	// waitRetry is how soon a step that waits for something without an event (a budget, a quota) is planned again.
+	waitRetry = 15 * time.Second
+	// withdrawBackoff keeps a withdrawn order from being written again at once.
+	withdrawBackoff = 10 * time.Second
+	// withdrawJitter spreads the retries of tasks that stepped back for each other.
+	withdrawJitter = 5 * time.Second
+	// orderDeadline is how long a recorded order may wait at the gate.
+	orderDeadline = 5 * time.Minute
+	// MaxClockSkew is how far this machine's clock and the API server's may be apart while acting.
+	MaxClockSkew = 30 * time.Second
+)
+
+// machine is one decision in the making: a copy of the status that rules change in turn.
+type machine struct {
+	in       Input
+	status   *aiopsv1.AITaskStatus
+	decision Decision
+
+	phase       string
+	reason      string
+	message     string
+	nextAllowed time.Time
+	// passedOver is the refusal that the latest step was passed over for.
+	passedOver *Problem
+}
+
+func newMachine(in Input) *machine {
+	return &machine{in: in, status: in.Task.Status.DeepCopy()}
+}
+
+// say sets what the status tells. The last word of a pass wins.
+func (m *machine) say(phase, reason, message string) {
+	m.phase, m.reason, m.message, m.nextAllowed = phase, reason, message, time.Time{}
+}
+
+// block says why a due step is not run, and when it is looked at again.
+func (m *machine) block(problem Problem, until time.Time) {
+	m.say(aiopsv1.PhaseBlocked, problem.Reason, problem.Message)
+	m.nextAllowed = until
+	m.at(until)
+	if m.in.Task.Status.Decision == nil || m.in.Task.Status.Decision.Reason != problem.Reason {
+		m.event(Event{Warning: true, Reason: EventBlocked, Action: "Decide", Message: problem.Reason + ": " + problem.Message})
+	}
+}
+
+// at asks for another look at this time; the earliest wins.
+func (m *machine) at(t time.Time) {
+	if t.IsZero() {
+		return
+	}
+	if m.decision.NextTime.IsZero() || t.Before(m.decision.NextTime) {
+		m.decision.NextTime = t
+	}
+}
+
+func (m *machine) event(event Event) {
+	event.Message = cut(event.Message, aiopsv1.MaxMessageLength)
+	m.decision.Events = append(m.decision.Events, event)
+}
+
+func (m *machine) verdict() string {
+	return m.in.Observation.Judgement.Verdict
+}
+
+func (m *machine) signalType() string {
+	if m.in.Plan.Signal == nil {
+		return ""
+	}
+	return string(m.in.Plan.Signal.Type)
+}
+
+// stepText names a step and its place, such as: Step "back" 1/2.
+func (m *machine) stepText(name string) string {
+	return fmt.Sprintf("Step %q %d/%d", name, m.in.Plan.step(name)+1, len(m.in.Plan.Steps))
+}
+
+func (m *machine) orderID(incident *aiopsv1.Incident, stepName string) string {
+	return digest(m.in.Task.UID, incident.ID, incident.Pass, stepName, m.in.Plan.Hash)
+}
+
+// remember puts a finished order into history, once.
+func (m *machine) remember(entry aiopsv1.HistoryEntry) {
+	if m.remembers(entry.ID, entry.Result, entry.Reason) {
+		return
+	}
+	entry.Message = cut(entry.Message, aiopsv1.MaxMessageLength)
+	entry.EndTime = aiopsv1.TimePointer(m.in.Now)
+	m.status.History = slices.Insert(m.status.History, 0, entry)
+	if len(m.status.History) > aiopsv1.MaxHistory {
+		m.status.History = m.status.History[:aiopsv1.MaxHistory]
+	}
+}
+
+// remembers tells repeated tries of the same order by what came of them, so that a blocked task does not fill its own history.
+func (m *machine) remembers(id, result, reason string) bool {
+	if result != aiopsv1.ResultRefused && result != aiopsv1.ResultWithdrawn && result != aiopsv1.ResultObserved {
+		return false
+	}
+	return slices.ContainsFunc(m.status.History, func(entry aiopsv1.HistoryEntry) bool {
+		return entry.ID == id && entry.Result == result && entry.Reason == reason
+	})
+}
+
+// endOrder moves the unfinished order into history.
+func (m *machine) endOrder(result, reason, message string) {
+	order := m.status.Order
+	m.status.Order = nil
+	m.remember(aiopsv1.HistoryEntry{
+		ID: order.ID, Cause: order.Cause, StepName: order.StepName, Action: order.Action, Value: order.Value,
+		StartTime: order.RecordedTime, Result: result, Reason: reason, Message: message,
+	})
+}
+
+// dropOrder ends an unfinished order from outside: the task, its plan or its target is no longer what it was. An order that
+// left its stamp on the target did run, even if nobody could write so before.
+func (m *machine) dropOrder(problem Problem) {
+	order := m.status.Order
+	if order == nil {
+		return
+	}
+	ran := order.State == aiopsv1.OrderVerifying
+	if !ran && m.in.Target != nil && m.in.Target.LastOrder == order.ID {
+		m.countExecution(order.Action)
+		ran = true
+	}
+	result, reason := aiopsv1.ResultWithdrawn, EventWithdrawn
+	if ran {
+		result, reason = aiopsv1.ResultCancelled, EventCancelled
+	}
+	if problem.Reason == aiopsv1.ReasonTargetReplaced {
+		result = aiopsv1.ResultSuperseded
+	}
+	m.event(Event{Reason: reason, Action: order.Action, Message: m.stepText(order.StepName) + ": " + problem.Message})
+	m.endOrder(result, problem.Reason, problem.Message)
+}
+
+// countExecution books an action that ran. Accompanying ones are no load on the target: they use up no budget.
+func (m *machine) countExecution(action string) {
+	m.status.LastExecutionTime = aiopsv1.TimePointer(m.in.Now)
+	if incident := m.status.Incident; incident != nil {
+		incident.ExecutedInPass++
+		if !accompanying(aiopsv1.ActionType(action)) {
+			incident.Attempts++
+		}
+	}
+	if accompanying(aiopsv1.ActionType(action)) {
+		return
+	}
+	horizon := m.in.Now.Add(-m.in.Plan.Period)
+	m.status.Executions = slices.DeleteFunc(m.status.Executions, func(t aiopsv1.Time) bool { return t.Before(horizon) })
+	m.status.Executions = append(m.status.Executions, aiopsv1.NewTime(m.in.Now))
+	if extra := len(m.status.Executions) - aiopsv1.MaxExecutions; extra > 0 {
+		m.status.Executions = m.status.Executions[extra:]
+	}
+}
+
+// advance moves the incident to the step after the present one. failed says that the present one ran or waited in vain.
+func (m *machine) advance(failed bool) {
+	incident := m.status.Incident
+	if incident == nil {
+		return
+	}
+	incident.Cause = aiopsv1.CauseIncident
+	index := m.in.Plan.step(incident.StepName)
+	if failed && m.in.Plan.Steps[index].OnFailure == aiopsv1.OnFailureStop {
+		m.exhaust(fmt.Sprintf("step %q did not help and says onFailure: Stop", incident.StepName))
+		return
+	}
+	if index+1 < len(m.in.Plan.Steps) {
+		incident.StepName = m.in.Plan.Steps[index+1].Name
+		return
+	}
+	m.endPass(failed)
+}
+
+func (m *machine) endPass(failed bool) {
+	incident := m.status.Incident
+	incident.StepName = m.in.Plan.Steps[0].Name
+	switch {
+	case incident.ExecutedInPass > 0:
+		incident.Pass++
+		incident.ExecutedInPass = 0
+		incident.NotBeforeTime = aiopsv1.TimePointer(m.status.LastExecutionTime.Or(m.in.Now).Add(m.in.Plan.Cooldown))
+		if failed && incident.Pass > m.in.Plan.MaxPasses {
+			m.exhaust(m.triedText())
+		}
+	case incident.Attempts > 0:
+		m.exhaust("no further step can be run as things are")
+	default:
+		incident.NotBeforeTime = aiopsv1.TimePointer(m.in.Now.Add(max(planRetry, m.in.Plan.Cooldown)))
+	}
+}
+
+func (m *machine) triedText() string {
+	passes, steps := m.in.Plan.MaxPasses, len(m.in.Plan.Steps)
+	return fmt.Sprintf("%s over %s did not help", count(int(passes), "pass", "passes"), count(steps, "step", "steps"))
+}
+
+// exhaust ends the incident's actions for good, and says so once.
+func (m *machine) exhaust(why string) {
+	incident := m.status.Incident
+	if incident.Exhausted {
+		return
+	}
+	incident.Exhausted = true
+	m.event(Event{Warning: true, Reason: EventExhausted, Action: "Decide", Message: m.exhaustedText(why)})
+	m.say(aiopsv1.PhaseExhausted, aiopsv1.ReasonExhausted, m.exhaustedText(why))
+}
+
+func (m *machine) exhaustedText(why string) string {
+	return fmt.Sprintf("%s; nothing more will be done. To try again: fix the cause, then "+
+		"kubectl annotate --overwrite at %s %s=%s/$(date -u +%%Y-%%m-%%dT%%H:%%M:%%SZ)",
+		upperFirst(why), m.in.Task.Name, aiopsv1.ResetAnnotation, m.in.Task.UID)
+}

@@ -1,0 +1,364 @@
+package runbook
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	aiopsv1 "github.com/example/aiops-operator/api/v1"
+)
+
+// requestLifetime is how long a run or reset annotation may be answered.
+const requestLifetime = 10 * time.Minute
+
+// Next decides. The rules are asked in order; the first that settles the matter ends the pass.
+func Next(in Input) Decision {
+	m := newMachine(in)
+	for _, rule := range []func() bool{
+		m.refuseSpec,
+		m.rest,
+		m.followPlan,
+		m.answerRequests,
+		m.findTarget,
+		m.settleOrder,
+		m.followRecovery,
+		m.stayExhausted,
+		m.weighVerdict,
+		m.takeStep,
+	} {
+		if rule() {
+			break
+		}
+	}
+	return m.finish()
+}
+
+// refuseSpec stops a task whose spec can't work, until the spec changes.
+func (m *machine) refuseSpec() bool {
+	problem := m.in.SpecProblem
+	if problem == nil {
+		return false
+	}
+	m.dropOrder(Problem{aiopsv1.ReasonSpecChanged, "the spec was changed and is no longer valid"})
+	m.status.Incident = nil
+	m.say(aiopsv1.PhaseFailed, problem.Reason, problem.Message)
+	return true
+}
+
+// rest does nothing while the task is suspended. Resuming starts with clean counters; the limits' memory stays.
+func (m *machine) rest() bool {
+	if suspend := m.in.Task.Spec.Suspend; suspend == nil || !*suspend {
+		return false
+	}
+	m.dropOrder(Problem{aiopsv1.ReasonSuspended, "the task was suspended"})
+	m.status.Incident = nil
+	m.say(aiopsv1.PhaseSuspended, aiopsv1.ReasonSuspended, "spec.suspend is true: nothing is judged and nothing is done")
+	return true
+}
+
+// followPlan ends an incident whose target, signals or steps are no longer those that it began with.
+func (m *machine) followPlan() bool {
+	incident := m.status.Incident
+	if incident == nil || incident.PlanHash == m.in.Plan.Hash {
+		return false
+	}
+	m.dropOrder(Problem{aiopsv1.ReasonSpecChanged, "target, signals or steps were changed"})
+	m.status.Incident = nil
+	return false
+}
+
+func (m *machine) answerRequests() bool {
+	m.answerReset()
+	m.answerRun()
+	return false
+}
+
+func (m *machine) answerReset() {
+	value := m.in.Task.Annotations[aiopsv1.ResetAnnotation]
+	answered := m.status.Requests != nil && m.status.Requests.Reset == cut(value, 256)
+	if value == "" || answered {
+		return
+	}
+	m.requests().Reset = cut(value, 256)
+	if problem := m.requestProblem(aiopsv1.ResetAnnotation, value); problem != "" {
+		m.event(Event{Warning: true, Reason: EventRequestRefused, Action: "Reset", Message: problem})
+		return
+	}
+	m.dropOrder(Problem{aiopsv1.ReasonSpecChanged, "the task was reset"})
+	m.status.Incident = nil
+	m.event(Event{Reason: EventReset, Action: "Reset", Message: "The incident was forgotten on request; the steps begin anew"})
+}
+
+func (m *machine) answerRun() {
+	value := m.in.Task.Annotations[aiopsv1.RunAnnotation]
+	answered := m.status.Requests != nil && m.status.Requests.Run == cut(value, 256)
+	if value == "" || answered {
+		return
+	}
+	problem := m.requestProblem(aiopsv1.RunAnnotation, value)
+	incident := m.status.Incident
+	switch {
+	case problem != "":
+	case len(m.in.Plan.Steps) == 0:
+		problem = "there is no step to run: set action or steps"
+	case m.in.Target == nil:
+		return // it may appear while the request is valid
+	case m.alreadyRan(value):
+		problem = "an action ran on the target after this request was made; ask again if it is still wanted"
+	case incident != nil && incident.Exhausted:
+		problem = "the task is Exhausted: reset it first with the annotation " + aiopsv1.ResetAnnotation
+	case m.status.Order != nil:
+		problem = "an order is under way; ask again when it is finished"
+	}
+	m.requests().Run = cut(value, 256)
+	if problem != "" {
+		m.event(Event{Warning: true, Reason: EventRequestRefused, Action: "Run", Message: problem})
+		return
+	}
+	if incident == nil || incident.RecoveredTime != nil {
+		m.openIncident()
+	}
+	m.status.Incident.Cause = aiopsv1.CauseRun
+}
+
+// alreadyRan guards against a request that is read again after status was lost: the target remembers.
+func (m *machine) alreadyRan(value string) bool {
+	asked, err := requestTime(value)
+	return err == nil && m.in.Target.LastActionTime.After(asked)
+}
+
+func (m *machine) requests() *aiopsv1.RequestStatus {
+	if m.status.Requests == nil {
+		m.status.Requests = &aiopsv1.RequestStatus{}
+	}
+	return m.status.Requests
+}
+
+// requestProblem says why a request is not answered, or nothing.
+func (m *machine) requestProblem(annotation, value string) string {
+	uid, _, _ := strings.Cut(value, "/")
+	asked, err := requestTime(value)
+	switch {
+	case err != nil:
+		return fmt.Sprintf("the value of %s is not understood: write %s/<RFC 3339 time>", annotation, m.in.Task.UID)
+	case uid != string(m.in.Task.UID):
+		return fmt.Sprintf("the value of %s names another object: this task's UID is %s", annotation, m.in.Task.UID)
+	case m.in.Now.Sub(asked) > requestLifetime:
+		return fmt.Sprintf("the request of %s is older than %s: write it again with the present time", clock(asked), span(requestLifetime))
+	case asked.Sub(m.in.Now) > MaxClockSkew:
+		return fmt.Sprintf("the request of %s is from the future: write it again with the present time", clock(asked))
+	}
+	return ""
+}
+
+func requestTime(value string) (time.Time, error) {
+	_, text, _ := strings.Cut(value, "/")
+	return time.Parse(time.RFC3339, text)
+}
+
+// findTarget ends what was under way on a workload that is gone, going, or not the same any more.
+func (m *machine) findTarget() bool {
+	if m.in.Target == nil {
+		problem := *m.in.TargetProblem
+		m.dropOrder(problem)
+		m.status.Incident = nil
+		m.say(aiopsv1.PhasePending, problem.Reason, problem.Message)
+		return true
+	}
+	incident := m.status.Incident
+	if incident != nil && incident.TargetUID != m.in.Target.UID {
+		problem := Problem{aiopsv1.ReasonTargetReplaced, m.in.Target.Summary + " was deleted and created again; the incident is closed, which is not a success"}
+		m.dropOrder(problem)
+		m.status.Incident = nil
+		m.event(Event{Warning: true, Reason: EventTargetReplaced, Action: "Resolve", Message: upperFirst(problem.Message)})
+	}
+	if m.in.Target.Deleting {
+		problem := Problem{aiopsv1.ReasonTargetDeleting, m.in.Target.Summary + " is being deleted"}
+		m.dropOrder(problem)
+		m.say(aiopsv1.PhasePending, problem.Reason, problem.Message)
+		return true
+	}
+	return false
+}
+
+// settleOrder brings the unfinished order on its way: to the gate, or to its proof.
+func (m *machine) settleOrder() bool {
+	order := m.status.Order
+	if order == nil {
+		return false
+	}
+	if order.State != aiopsv1.OrderRecorded {
+		return m.verify(order)
+	}
+	m.decision.Execute = true
+	m.say(aiopsv1.PhaseActing, aiopsv1.ReasonOrdered, fmt.Sprintf("%s (%s) is recorded and about to run", m.stepText(order.StepName), order.Action))
+	m.at(m.in.Now.Add(waitRetry))
+	return true
+}
+
+// followRecovery closes an incident step by step: recovered when the signal was healthy and the workload available for
+// recoverySeconds, forgotten when that has lasted for recurrenceSeconds.
+func (m *machine) followRecovery() bool {
+	incident := m.status.Incident
+	if incident == nil {
+		return false
+	}
+	if incident.RecoveredTime == nil {
+		if m.recovered(time.Time{}) && incident.Cause != aiopsv1.CauseRun {
+			m.markRecovered()
+		}
+		return false
+	}
+	if incident.Exhausted && m.verdict() == aiopsv1.VerdictBreached {
+		incident.RecoveredTime = nil
+		return false
+	}
+	end := incident.RecoveredTime.Add(m.in.Plan.Recurrence)
+	if m.in.Now.Before(end) {
+		m.at(end)
+		return false
+	}
+	m.status.Incident = nil
+	return false
+}
+
+// recovered says whether recovery has held, not counting anything before the given time; if it is holding, it asks to be woken
+// when that will be proof.
+func (m *machine) recovered(notBefore time.Time) bool {
+	since := m.in.Observation.RecoveringSince
+	if since.IsZero() {
+		return false
+	}
+	if since.Before(notBefore) {
+		since = notBefore
+	}
+	proof := since.Add(m.in.Plan.Recovery)
+	if m.in.Now.Before(proof) {
+		m.at(proof)
+		return false
+	}
+	return true
+}
+
+func (m *machine) markRecovered() {
+	incident := m.status.Incident
+	incident.RecoveredTime = aiopsv1.TimePointer(m.in.Now)
+	incident.NotBeforeTime = nil
+	m.at(m.in.Now.Add(m.in.Plan.Recurrence))
+	lasted := m.in.Now.Sub(incident.StartTime.Or(m.in.Now))
+	m.event(Event{Reason: EventRecovered, Action: "Verify", Message: fmt.Sprintf("Recovered in %s: signal healthy for %s, %d/%d pods available",
+		span(lasted), span(m.in.Plan.Recovery), m.in.Target.AvailablePod, m.in.Target.Replicas)})
+}
+
+func (m *machine) stayExhausted() bool {
+	incident := m.status.Incident
+	if incident == nil || !incident.Exhausted {
+		return false
+	}
+	if incident.RecoveredTime != nil {
+		m.say(aiopsv1.PhaseExhausted, aiopsv1.ReasonRecovered, fmt.Sprintf("Recovered without further action; leaves Exhausted at %s if it lasts",
+			clock(incident.RecoveredTime.Add(m.in.Plan.Recurrence))))
+		return true
+	}
+	if m.phase != aiopsv1.PhaseExhausted {
+		m.say(aiopsv1.PhaseExhausted, aiopsv1.ReasonExhausted, m.keepMessage(aiopsv1.ReasonExhausted, m.exhaustedText("nothing helped")))
+	}
+	return true
+}
+
+// keepMessage returns the message in force if it was said for the same reason, since it knows more than a later pass.
+func (m *machine) keepMessage(reason, otherwise string) string {
+	if decision := m.in.Task.Status.Decision; decision != nil && decision.Reason == reason {
+		return decision.Message
+	}
+	return otherwise
+}
+
+// weighVerdict goes on to the steps only when the breach has held for long enough, or when a run was asked for.
+func (m *machine) weighVerdict() bool {
+	if incident := m.status.Incident; incident != nil && incident.RecoveredTime == nil && incident.Cause == aiopsv1.CauseRun {
+		return false
+	}
+	if m.in.Plan.Signal == nil {
+		m.say(aiopsv1.PhaseRunning, aiopsv1.ReasonNothingToJudge, "Neither threshold nor signals are set: nothing is judged")
+		return true
+	}
+	switch m.verdict() {
+	case aiopsv1.VerdictBreached:
+		return m.weighBreach()
+	case aiopsv1.VerdictHealthy:
+		m.weighHealthy()
+	default:
+		m.weighUnknown()
+	}
+	return true
+}
+
+func (m *machine) weighHealthy() {
+	incident := m.status.Incident
+	if incident != nil && incident.RecoveredTime == nil {
+		m.say(aiopsv1.PhaseBreached, aiopsv1.ReasonRecovering, fmt.Sprintf("%s is healthy again; recovery must hold for %s with the workload available, and nothing is done meanwhile",
+			m.signalType(), span(m.in.Plan.Recovery)))
+		return
+	}
+	if problem := ThresholdProblem(m.in.Plan, *m.in.Target); problem != nil {
+		m.say(aiopsv1.PhaseWatching, problem.Reason, problem.Message)
+		return
+	}
+	m.say(aiopsv1.PhaseWatching, aiopsv1.ReasonHealthy, "Nothing to do")
+}
+
+func (m *machine) weighUnknown() {
+	judgement := m.in.Observation.Judgement
+	incident := m.status.Incident
+	switch {
+	case judgement.Reading.Resting:
+		m.say(aiopsv1.PhaseWatching, judgement.Reason, judgement.Message)
+	case incident != nil && incident.RecoveredTime == nil:
+		m.say(aiopsv1.PhaseBreached, aiopsv1.ReasonSignalUnknown, judgement.Message)
+	default:
+		m.say(aiopsv1.PhasePending, judgement.Reason, judgement.Message)
+	}
+}
+
+func (m *machine) weighBreach() bool {
+	due := m.in.Observation.BreachedSince.Add(m.in.Plan.For)
+	if m.in.Now.Before(due) {
+		m.say(aiopsv1.PhaseBreached, aiopsv1.ReasonHolding, fmt.Sprintf("%s reached %s; a step is due if that holds for %s, at %s",
+			m.signalType(), m.thresholdText(), span(m.in.Plan.For), clock(due)))
+		m.nextAllowed = due
+		m.at(due)
+		return true
+	}
+	if m.status.Incident == nil {
+		m.openIncident()
+		m.event(Event{Warning: true, Reason: EventBreached, Action: "Judge", Message: m.breachText()})
+	}
+	if m.status.Incident.RecoveredTime != nil {
+		m.status.Incident.RecoveredTime = nil
+		m.event(Event{Warning: true, Reason: EventRecurred, Action: "Judge", Message: fmt.Sprintf("%s; within %s of recovery, so the same incident goes on at step %q",
+			m.breachText(), span(m.in.Plan.Recurrence), m.status.Incident.StepName)})
+	}
+	return false
+}
+
+func (m *machine) thresholdText() string {
+	if m.in.Plan.Signal == nil || m.in.Plan.Signal.Threshold == nil {
+		return "the threshold"
+	}
+	return fmt.Sprintf("%d", *m.in.Plan.Signal.Threshold)
+}
+
+func (m *machine) breachText() string {
+	return fmt.Sprintf("%s reached %s and has held for %s", m.signalType(), m.thresholdText(), span(m.in.Plan.For))
+}
+
+func (m *machine) openIncident() {
+	m.status.Incident = &aiopsv1.Incident{
+		ID: cut(m.in.RandomID, 64), StartTime: aiopsv1.TimePointer(m.in.Now), Pass: 1, PlanHash: m.in.Plan.Hash,
+		TargetUID: m.in.Target.UID, Cause: aiopsv1.CauseIncident,
+	}
+	if len(m.in.Plan.Steps) > 0 {
+		m.status.Incident.StepName = m.in.Plan.Steps[0].Name
+	}
+}

@@ -1,0 +1,88 @@
+package runbook
+
+import (
+	"fmt"
+	"time"
+
+	aiopsv1 "github.com/example/aiops-operator/api/v1"
+)
+
+// limit is one reason not to act now, and when it is looked at again.
+type limit struct {
+	problem Problem
+	until   time.Time
+}
+
+// limited blocks the step if any limit forbids acting on the target now.
+func (m *machine) limited() bool {
+	hit := limits(m.in, m.status)
+	if hit == nil {
+		return false
+	}
+	m.block(hit.problem, hit.until)
+	return true
+}
+
+// limits returns the first limit that forbids acting on the target now, or nil.
+func limits(in Input, status *aiopsv1.AITaskStatus) *limit {
+	for _, check := range []func(Input, *aiopsv1.AITaskStatus) *limit{busy, storm, cooldown, budget} {
+		if hit := check(in, status); hit != nil {
+			return hit
+		}
+	}
+	return nil
+}
+
+func busy(in Input, _ *aiopsv1.AITaskStatus) *limit {
+	if in.Fleet.BusyTask == "" {
+		return nil
+	}
+	until := in.Fleet.BusyUntil
+	if !until.After(in.Now) {
+		until = in.Now.Add(waitRetry)
+	}
+	return &limit{Problem{aiopsv1.ReasonTargetBusy, fmt.Sprintf("AITask %q has an unfinished order on %s; this task waits for it", in.Fleet.BusyTask, in.Target.Summary)}, until}
+}
+
+func storm(in Input, _ *aiopsv1.AITaskStatus) *limit {
+	if in.Fleet.Storm == nil {
+		return nil
+	}
+	return &limit{*in.Fleet.Storm, in.Now.Add(waitRetry)}
+}
+
+// cooldown counts from the later of two memories: this task's status and the target's stamp, which is written in the same
+// request as the action and knows of other tasks' actions and of those that a lost status forgot.
+func cooldown(in Input, status *aiopsv1.AITaskStatus) *limit {
+	last := in.Target.LastActionTime
+	if last.After(in.Now.Add(MaxClockSkew)) {
+		last = in.Now // a stamp from the future must not hold for ever
+	}
+	if n := len(status.Executions); n > 0 && status.Executions[n-1].After(last) {
+		last = status.Executions[n-1].Time
+	}
+	if last.IsZero() {
+		return nil
+	}
+	until := last.Add(in.Plan.Cooldown)
+	if !in.Now.Before(until) {
+		return nil
+	}
+	return &limit{Problem{aiopsv1.ReasonCooldown, fmt.Sprintf("Next action allowed at %s (cooldown %s after %s)", clock(until), span(in.Plan.Cooldown), clock(last))}, until}
+}
+
+func budget(in Input, status *aiopsv1.AITaskStatus) *limit {
+	horizon := in.Now.Add(-in.Plan.Period)
+	var recent []aiopsv1.Time
+	for _, executed := range status.Executions {
+		if executed.After(horizon) {
+			recent = append(recent, executed)
+		}
+	}
+	if len(recent) < in.Plan.MaxActions {
+		return nil
+	}
+	until := recent[len(recent)-in.Plan.MaxActions].Add(in.Plan.Period)
+	return &limit{Problem{aiopsv1.ReasonBudgetExhausted, fmt.Sprintf("%s ran within %s (limits.maxActions); the next is allowed at %s",
+		count(len(recent), "action", "actions"), span(in.Plan.Period), clock(until))}, until}
+}

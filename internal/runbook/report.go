@@ -1,0 +1,258 @@
+package runbook
+
+import (
+	"slices"
+	"time"
+
+	aiopsv1 "github.com/example/aiops-operator/api/v1"
+)
+
+// finish turns what the rules said into the status to be. What did not change keeps its bytes, so that nothing is written.
+func (m *machine) finish() Decision {
+	if m.decision.Propose == nil {
+		m.status.ObservedGeneration = m.in.Task.Generation
+		m.status.Phase = m.phase
+		m.reportTarget()
+		m.reportSignal()
+		m.reportDecision()
+		m.reportConditions()
+	}
+	m.decision.Status = *m.status
+	return m.decision
+}
+
+func (m *machine) judging() bool {
+	return m.in.Plan.Signal != nil && m.in.Target != nil && !m.in.Target.Deleting &&
+		m.phase != aiopsv1.PhaseSuspended && m.phase != aiopsv1.PhaseFailed
+}
+
+func (m *machine) reportTarget() {
+	target := m.in.Target
+	if target == nil {
+		return
+	}
+	if m.status.Target == nil || m.status.Target.UID != target.UID {
+		m.status.Target = &aiopsv1.TargetStatus{}
+	}
+	out := m.status.Target
+	out.Summary, out.UID = cut(target.Summary, 512), target.UID
+	if target.Revision != "" {
+		out.Revision = cut(target.Revision, 512)
+	}
+	if m.judging() {
+		m.proveRevision(out)
+	}
+}
+
+// proveRevision notes the revision in force as healthy once it has been so for recoverySeconds: where a Rollback goes to.
+func (m *machine) proveRevision(out *aiopsv1.TargetStatus) {
+	if m.in.Target.Revision == "" || out.HealthyRevision == out.Revision {
+		return
+	}
+	if m.recovered(time.Time{}) {
+		out.HealthyRevision, out.HealthyTime = out.Revision, aiopsv1.TimePointer(m.in.Now)
+	}
+}
+
+// reportSignal writes the value with a changed verdict or reason, and once per interval while an incident is open.
+func (m *machine) reportSignal() {
+	if !m.judging() {
+		m.status.Signals = nil
+		return
+	}
+	judgement := m.in.Observation.Judgement
+	next := aiopsv1.SignalStatus{
+		Name: m.in.Plan.Signal.Name, Verdict: judgement.Verdict, Value: m.value(), Threshold: thresholdOf(*m.in.Plan.Signal),
+		Reason: cut(judgement.Reason, aiopsv1.MaxReasonLength), Message: cut(judgement.Message, aiopsv1.MaxMessageLength),
+	}
+	if next.Value != "" {
+		next.MeasuredTime = aiopsv1.TimePointer(m.in.Now)
+	}
+	next.LastTransitionTime = aiopsv1.TimePointer(m.in.Now)
+	if len(m.status.Signals) == 1 && m.status.Signals[0].Name == next.Name {
+		before := m.status.Signals[0]
+		if before.Verdict == next.Verdict {
+			next.LastTransitionTime = before.LastTransitionTime
+		}
+		if m.keepsValue(before, next) {
+			next.Value, next.MeasuredTime = before.Value, before.MeasuredTime
+		}
+	}
+	m.status.Signals = []aiopsv1.SignalStatus{next}
+}
+
+func (m *machine) keepsValue(before, next aiopsv1.SignalStatus) bool {
+	if before.Verdict != next.Verdict || before.Reason != next.Reason || before.Threshold != next.Threshold || before.Message != next.Message {
+		return false
+	}
+	if before.Value == next.Value || m.quiet() {
+		return true
+	}
+	due := before.MeasuredTime.Or(time.Time{}).Add(m.in.Plan.Interval)
+	if m.in.Now.Before(due) {
+		m.at(due)
+		return true
+	}
+	return false
+}
+
+// quiet says that no incident is open.
+func (m *machine) quiet() bool {
+	incident := m.status.Incident
+	return incident == nil || incident.RecoveredTime != nil
+}
+
+func (m *machine) reportDecision() {
+	next := &aiopsv1.Decision{
+		Reason: cut(m.reason, aiopsv1.MaxReasonLength), Message: cut(m.message, aiopsv1.MaxMessageLength),
+		Summary: m.summary(), DecisionTime: aiopsv1.TimePointer(m.in.Now),
+	}
+	if !m.nextAllowed.IsZero() {
+		next.NextAllowedTime = aiopsv1.TimePointer(m.nextAllowed)
+	}
+	if before := m.in.Task.Status.Decision; before != nil && before.Reason == next.Reason {
+		next.DecisionTime = before.DecisionTime
+	}
+	m.status.Decision = next
+}
+
+// summary shows the value that status holds, not the latest one: both change together.
+func (m *machine) summary() string {
+	if len(m.status.Signals) == 0 {
+		return ""
+	}
+	signal := m.status.Signals[0]
+	if signal.Value == "" {
+		return m.in.Observation.Judgement.Summary
+	}
+	return signal.Value + " " + signal.Threshold
+}
+
+func (m *machine) reportConditions() {
+	conditions := []aiopsv1.Condition{m.readyCondition()}
+	if m.phase != aiopsv1.PhaseFailed {
+		conditions = append(conditions, m.targetCondition())
+	}
+	if m.judging() {
+		conditions = append(conditions, m.signalCondition(), m.breachedCondition())
+	}
+	if len(m.in.Plan.Steps) > 0 && m.phase != aiopsv1.PhaseFailed {
+		conditions = append(conditions, m.remediatingCondition())
+	}
+	if incident := m.status.Incident; incident != nil && incident.Exhausted {
+		conditions = append(conditions, condition(aiopsv1.ConditionExhausted, "True", m.reason, m.message))
+	}
+	for i := range conditions {
+		conditions[i].ObservedGeneration = m.in.Task.Generation
+		conditions[i].LastTransitionTime = m.transitionTime(conditions[i])
+	}
+	m.tellConditions(conditions)
+	m.status.Conditions = conditions
+}
+
+func (m *machine) transitionTime(next aiopsv1.Condition) *aiopsv1.Time {
+	if before := conditionOf(m.in.Task.Status.Conditions, next.Type); before != nil && before.Status == next.Status && before.LastTransitionTime != nil {
+		return before.LastTransitionTime
+	}
+	return aiopsv1.TimePointer(m.in.Now)
+}
+
+// tellConditions tells of a spec that stopped being valid and of a signal that went silent.
+func (m *machine) tellConditions(conditions []aiopsv1.Condition) {
+	ready := conditionOf(conditions, aiopsv1.ConditionReady)
+	before := conditionOf(m.in.Task.Status.Conditions, aiopsv1.ConditionReady)
+	if m.phase == aiopsv1.PhaseFailed && (before == nil || before.Message != ready.Message) {
+		m.event(Event{Warning: true, Reason: EventInvalidSpec, Action: "Validate", Message: ready.Message})
+	}
+	signal := conditionOf(conditions, aiopsv1.ConditionSignalAvailable)
+	before = conditionOf(m.in.Task.Status.Conditions, aiopsv1.ConditionSignalAvailable)
+	if signal != nil && signal.Status == "False" && (before == nil || before.Status != "False") {
+		m.event(Event{Warning: true, Reason: EventSignalUnknown, Action: "Measure", Message: signal.Reason + ": " + signal.Message})
+	}
+}
+
+func (m *machine) readyCondition() aiopsv1.Condition {
+	switch {
+	case m.phase == aiopsv1.PhaseFailed:
+		return condition(aiopsv1.ConditionReady, "False", m.reason, m.message)
+	case m.in.Target == nil || m.in.Target.Deleting:
+		problem := m.targetCondition()
+		return condition(aiopsv1.ConditionReady, "False", problem.Reason, problem.Message)
+	}
+	if m.judging() {
+		if signal := m.signalCondition(); signal.Status != "True" {
+			return condition(aiopsv1.ConditionReady, signal.Status, signal.Reason, signal.Message)
+		}
+		if problem := ThresholdProblem(m.in.Plan, *m.in.Target); problem != nil {
+			return condition(aiopsv1.ConditionReady, "False", problem.Reason, problem.Message)
+		}
+	}
+	text := "Watching " + m.in.Target.Summary
+	if m.in.Plan.Signal != nil {
+		text += " by " + m.signalType()
+	}
+	if m.phase == aiopsv1.PhaseSuspended {
+		text = "Suspended; the spec is accepted and " + m.in.Target.Summary + " exists"
+	}
+	return condition(aiopsv1.ConditionReady, "True", aiopsv1.ReasonAccepted, text)
+}
+
+func (m *machine) targetCondition() aiopsv1.Condition {
+	switch {
+	case m.in.Target == nil:
+		return condition(aiopsv1.ConditionTargetFound, "False", m.in.TargetProblem.Reason, m.in.TargetProblem.Message)
+	case m.in.Target.Deleting:
+		return condition(aiopsv1.ConditionTargetFound, "False", aiopsv1.ReasonTargetDeleting, m.in.Target.Summary+" is being deleted")
+	}
+	return condition(aiopsv1.ConditionTargetFound, "True", aiopsv1.ReasonTargetFound, m.in.Target.Summary+" exists")
+}
+
+// signalCondition speaks of the source, not of the verdict: a source that rests or has, by the signal's own words, a meaningful
+// silence is available.
+func (m *machine) signalCondition() aiopsv1.Condition {
+	judgement := m.in.Observation.Judgement
+	switch {
+	case judgement.Verdict != aiopsv1.VerdictUnknown || judgement.Reading.Resting:
+		return condition(aiopsv1.ConditionSignalAvailable, "True", aiopsv1.ReasonMeasured, m.signalType()+" is measured")
+	case judgement.Reason == aiopsv1.ReasonNotMeasured || judgement.Reason == aiopsv1.ReasonNotObserved:
+		return condition(aiopsv1.ConditionSignalAvailable, "Unknown", judgement.Reason, judgement.Message)
+	}
+	return condition(aiopsv1.ConditionSignalAvailable, "False", judgement.Reason, judgement.Message)
+}
+
+func (m *machine) breachedCondition() aiopsv1.Condition {
+	judgement := m.in.Observation.Judgement
+	switch judgement.Verdict {
+	case aiopsv1.VerdictBreached:
+		if m.reason == aiopsv1.ReasonHolding {
+			return condition(aiopsv1.ConditionBreached, "True", aiopsv1.ReasonHolding, m.signalType()+" reached "+m.thresholdText())
+		}
+		return condition(aiopsv1.ConditionBreached, "True", aiopsv1.ReasonThresholdReached, m.breachText())
+	case aiopsv1.VerdictHealthy:
+		return condition(aiopsv1.ConditionBreached, "False", aiopsv1.ReasonHealthy, m.signalType()+" is on the healthy side of "+m.thresholdText())
+	}
+	return condition(aiopsv1.ConditionBreached, "Unknown", judgement.Reason, judgement.Message)
+}
+
+func (m *machine) remediatingCondition() aiopsv1.Condition {
+	order := m.status.Order
+	switch {
+	case order == nil:
+		return condition(aiopsv1.ConditionRemediating, "False", aiopsv1.ReasonIdle, "No step is under way")
+	case order.State == aiopsv1.OrderRecorded:
+		return condition(aiopsv1.ConditionRemediating, "True", aiopsv1.ReasonOrdered, m.stepText(order.StepName)+" ("+order.Action+") is about to run")
+	}
+	return condition(aiopsv1.ConditionRemediating, "True", aiopsv1.ReasonVerifying, m.stepText(order.StepName)+" ("+order.Action+") was applied; waiting for recovery")
+}
+
+func condition(kind, status, reason, message string) aiopsv1.Condition {
+	return aiopsv1.Condition{Type: kind, Status: status, Reason: cut(reason, aiopsv1.MaxReasonLength), Message: cut(message, aiopsv1.MaxMessageLength)}
+}
+
+func conditionOf(conditions []aiopsv1.Condition, kind string) *aiopsv1.Condition {
+	index := slices.IndexFunc(conditions, func(c aiopsv1.Condition) bool { return c.Type == kind })
+	if index < 0 {
+		return nil
+	}
+	return &conditions[index]
+}

@@ -1,0 +1,169 @@
+package runbook
+
+import (
+	"fmt"
+	"time"
+
+	aiopsv1 "github.com/example/aiops-operator/api/v1"
+)
+
+// takeStep orders the incident's step, or says what is in the way. Steps that can't be run as things are, or are only
+// observed, are passed over; each pass over the steps is bounded.
+func (m *machine) takeStep() bool {
+	if len(m.in.Plan.Steps) == 0 {
+		m.say(aiopsv1.PhaseBreached, aiopsv1.ReasonNoSteps, "There are no steps: the breach is only reported. Set action or steps to have something done")
+		return true
+	}
+	for range len(m.in.Plan.Steps) + 1 {
+		if m.tryStep() {
+			return true
+		}
+		if !m.breachHeld() {
+			return m.weighVerdict() // a requested run speaks for one step only
+		}
+	}
+	return true
+}
+
+func (m *machine) breachHeld() bool {
+	return m.verdict() == aiopsv1.VerdictBreached && !m.in.Now.Before(m.in.Observation.BreachedSince.Add(m.in.Plan.For))
+}
+
+// tryStep returns false when the step was passed over and the next one is to be tried.
+func (m *machine) tryStep() bool {
+	incident := m.status.Incident
+	if incident.Pass > m.in.Plan.MaxPasses {
+		m.exhaust(m.triedText())
+	}
+	if incident.Exhausted {
+		return true
+	}
+	step := m.in.Plan.Steps[m.in.Plan.step(incident.StepName)]
+	incident.StepName = step.Name
+	if m.heldBack() {
+		return true
+	}
+	observing := m.in.Plan.mode(step) == aiopsv1.ModeObserve
+	if observing && m.remembers(m.orderID(incident, step.Name), aiopsv1.ResultObserved, aiopsv1.ReasonObserved) {
+		return m.passObserved(m.keepMessage(aiopsv1.ReasonObserved, "Mode Observe: the step was recorded and is not run"))
+	}
+	if !observing && !accompanying(step.Action) && m.limited() {
+		return true
+	}
+	proposal := m.in.proposal(step.Name)
+	if proposal == nil {
+		m.decision.Propose = &step
+		return true
+	}
+	if observing {
+		return m.observe(step, *proposal)
+	}
+	if proposal.Refusal != nil {
+		return m.refuse(step, *proposal.Refusal)
+	}
+	m.record(step, *proposal)
+	return true
+}
+
+// heldBack keeps the incident quiet until the time that an earlier pass set.
+func (m *machine) heldBack() bool {
+	incident := m.status.Incident
+	until := incident.NotBeforeTime.Or(time.Time{})
+	if !m.in.Now.Before(until) {
+		incident.NotBeforeTime = nil
+		return false
+	}
+	problem := Problem{aiopsv1.ReasonCooldown, fmt.Sprintf("Next action allowed at %s", clock(until))}
+	previous := m.in.Task.Status.Decision
+	switch {
+	case m.passedOver != nil:
+		problem = *m.passedOver
+	case previous != nil && m.in.Task.Status.Phase == aiopsv1.PhaseBlocked && previous.NextAllowedTime != nil && previous.NextAllowedTime.Equal(*incident.NotBeforeTime):
+		problem = Problem{previous.Reason, previous.Message}
+	}
+	m.block(problem, until)
+	return true
+}
+
+// observe records what would have been done.
+func (m *machine) observe(step aiopsv1.Step, proposal Proposal) bool {
+	incident := m.status.Incident
+	text := fmt.Sprintf("Mode Observe: would have %s", proposal.Message)
+	if proposal.Refusal != nil {
+		text = fmt.Sprintf("Mode Observe: %s would be refused, %s: %s", step.Action, proposal.Refusal.Reason, proposal.Refusal.Message)
+	}
+	m.remember(aiopsv1.HistoryEntry{
+		ID: m.orderID(incident, step.Name), Cause: incident.Cause, StepName: step.Name, Action: string(step.Action),
+		Result: aiopsv1.ResultObserved, Reason: aiopsv1.ReasonObserved, Message: text, Value: m.value(), StartTime: aiopsv1.TimePointer(m.in.Now),
+	})
+	m.event(Event{Reason: EventObserved, Action: string(step.Action), Message: m.stepText(step.Name) + ": " + text})
+	return m.passObserved(text)
+}
+
+// passObserved stays at the step when nothing is ever run, and goes on to a step that is when there is one.
+func (m *machine) passObserved(text string) bool {
+	if m.in.Plan.observesOnly() {
+		m.say(aiopsv1.PhaseBreached, aiopsv1.ReasonObserved, text)
+		return true
+	}
+	m.passedOver = &Problem{aiopsv1.ReasonObserved, text}
+	m.advance(false)
+	return false
+}
+
+// refuse waits for a refusal that ends by itself, for as long as the step's timeout, and passes the step over for any other.
+func (m *machine) refuse(step aiopsv1.Step, refusal Refusal) bool {
+	if refusal.Wait {
+		since := m.in.Now
+		if decision := m.in.Task.Status.Decision; decision != nil && decision.Reason == refusal.Reason {
+			since = decision.DecisionTime.Or(m.in.Now)
+		}
+		end := since.Add(timeoutOf(step))
+		if m.in.Now.Before(end) {
+			m.block(refusal.Problem, earlier(m.in.Now.Add(waitRetry), end))
+			return true
+		}
+	}
+	incident := m.status.Incident
+	id := m.orderID(incident, step.Name)
+	if !m.remembers(id, aiopsv1.ResultRefused, refusal.Reason) {
+		m.event(Event{Warning: true, Reason: EventStepRefused, Action: string(step.Action),
+			Message: fmt.Sprintf("%s (%s): %s: %s", m.stepText(step.Name), step.Action, refusal.Reason, refusal.Message)})
+	}
+	m.remember(aiopsv1.HistoryEntry{
+		ID: id, Cause: incident.Cause, StepName: step.Name, Action: string(step.Action), Result: aiopsv1.ResultRefused,
+		Reason: refusal.Reason, Message: refusal.Message, Value: m.value(), StartTime: aiopsv1.TimePointer(m.in.Now),
+	})
+	m.passedOver = &refusal.Problem
+	m.advance(true)
+	return false
+}
+
+// record writes the order ahead: nothing is run in the pass that decides it.
+func (m *machine) record(step aiopsv1.Step, proposal Proposal) {
+	incident := m.status.Incident
+	before := m.in.Target.Image()
+	m.status.Order = &aiopsv1.Order{
+		ID: m.orderID(incident, step.Name), Cause: incident.Cause, StepName: step.Name, Action: string(step.Action),
+		State: aiopsv1.OrderRecorded, PlanHash: m.in.Plan.Hash, Value: m.value(), Message: cut(proposal.Message, aiopsv1.MaxMessageLength),
+		RecordedTime: aiopsv1.TimePointer(m.in.Now), DeadlineTime: aiopsv1.TimePointer(m.in.Now.Add(orderDeadline)),
+		Before: &before, Replicas: proposal.Replicas, Revision: proposal.Revision, PodUIDs: proposal.PodUIDs,
+	}
+	m.say(aiopsv1.PhaseActing, aiopsv1.ReasonOrdered, fmt.Sprintf("%s (%s) is recorded and about to run", m.stepText(step.Name), step.Action))
+	m.at(m.in.Now.Add(waitRetry))
+}
+
+func (m *machine) value() string {
+	reading := m.in.Observation.Judgement.Reading
+	if !reading.Known {
+		return ""
+	}
+	return cut(FormatValue(reading.Value), aiopsv1.MaxValueLength)
+}
+
+func earlier(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return a
+	}
+	return b
+}

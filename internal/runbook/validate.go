@@ -1,0 +1,161 @@
+package runbook
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	aiopsv1 "github.com/example/aiops-operator/api/v1"
+)
+
+// Names are what the operator's configuration offers, for references that would otherwise fail only when they are needed.
+type Names struct {
+	Endpoints []string
+	Receivers []string
+}
+
+// Validate returns what is wrong with a spec that the schema admitted, with what to write instead, or nil. It says one thing at
+// a time: the first.
+func Validate(spec *aiopsv1.AITaskSpec, names Names) *Problem {
+	for _, check := range []func(*aiopsv1.AITaskSpec, Names) *Problem{validateTarget, validateJudging, validateSignal, validateSteps} {
+		if problem := check(spec, names); problem != nil {
+			return problem
+		}
+	}
+	return nil
+}
+
+func invalid(format string, args ...any) *Problem {
+	return &Problem{aiopsv1.ReasonInvalidSpec, cut(fmt.Sprintf(format, args...), aiopsv1.MaxMessageLength)}
+}
+
+func validateTarget(spec *aiopsv1.AITaskSpec, _ Names) *Problem {
+	ref := spec.TargetRef
+	if ref == nil {
+		return nil
+	}
+	supported := []string{"Deployment", "StatefulSet", "DaemonSet"}
+	if ref.APIVersion != "apps/v1" || !slices.Contains(supported, ref.Kind) {
+		return invalid("targetRef %s %s is not supported: write apiVersion apps/v1 and kind %s", ref.APIVersion, ref.Kind, strings.Join(supported, ", "))
+	}
+	return nil
+}
+
+func validateJudging(spec *aiopsv1.AITaskSpec, _ Names) *Problem {
+	if signalOf(spec) != nil || len(stepsOf(spec)) == 0 {
+		return nil
+	}
+	if spec.Action != "" {
+		return invalid("action is set, but nothing says when it is due: set threshold (unavailable replicas) or signals")
+	}
+	return invalid("steps are set, but nothing says when they are due: set threshold (unavailable replicas) or signals")
+}
+
+func validateSignal(spec *aiopsv1.AITaskSpec, names Names) *Problem {
+	signal := signalOf(spec)
+	if signal == nil {
+		return nil
+	}
+	path := "threshold"
+	if len(spec.Signals) > 0 {
+		path = fmt.Sprintf("signals[%q].threshold", signal.Name)
+	}
+	if problem := validateThreshold(path, *signal); problem != nil {
+		return problem
+	}
+	if signal.Prometheus == nil {
+		return nil
+	}
+	endpoint := aiopsv1.DefaultEndpoint
+	if signal.Prometheus.Endpoint != nil {
+		endpoint = *signal.Prometheus.Endpoint
+	}
+	if !slices.Contains(names.Endpoints, endpoint) {
+		return invalid("signals[%q].prometheus.endpoint %q is not in the operator's configuration (prometheusEndpoints): %s", signal.Name, endpoint, offered(names.Endpoints))
+	}
+	return nil
+}
+
+// validateThreshold refuses thresholds that are reached always or never: no signal but a query goes below zero.
+func validateThreshold(path string, signal aiopsv1.Signal) *Problem {
+	threshold := *signal.Threshold
+	atMost := signal.Comparison == aiopsv1.ComparisonAtMost
+	switch {
+	case signal.Type == aiopsv1.SignalPrometheus:
+		return nil
+	case !atMost && threshold <= 0:
+		return &Problem{aiopsv1.ReasonAlwaysBreached, fmt.Sprintf("%s: AtLeast %d is always reached, since %s is never below 0: write 1 or more", path, threshold, signal.Type)}
+	case atMost && threshold < 0:
+		return &Problem{aiopsv1.ReasonThresholdUnreachable, fmt.Sprintf("%s: AtMost %d is never reached, since %s is never below 0: write 0 or more", path, threshold, signal.Type)}
+	case signal.Type == aiopsv1.SignalCondition && !atMost && threshold > 1:
+		return &Problem{aiopsv1.ReasonThresholdUnreachable, fmt.Sprintf("%s: AtLeast %d is never reached, since Condition is 0 or 1: write 1", path, threshold)}
+	case signal.Type == aiopsv1.SignalCondition && atMost && threshold >= 1:
+		return &Problem{aiopsv1.ReasonAlwaysBreached, fmt.Sprintf("%s: AtMost %d is always reached, since Condition is 0 or 1: write 0", path, threshold)}
+	}
+	return nil
+}
+
+func validateSteps(spec *aiopsv1.AITaskSpec, names Names) *Problem {
+	for i := range spec.Steps {
+		step := &spec.Steps[i]
+		if step.Scale != nil {
+			if problem := validateScale(spec, step); problem != nil {
+				return problem
+			}
+		}
+		if problem := validateReceiver(step, names); problem != nil {
+			return problem
+		}
+	}
+	return nil
+}
+
+func validateReceiver(step *aiopsv1.Step, names Names) *Problem {
+	if step.Action != aiopsv1.ActionNotify {
+		return nil
+	}
+	receiver := aiopsv1.DefaultReceiver
+	if step.Notify != nil && step.Notify.Receiver != nil {
+		receiver = *step.Notify.Receiver
+	}
+	if !slices.Contains(names.Receivers, receiver) {
+		return invalid("steps[%q].notify.receiver %q is not in the operator's configuration (receivers): %s", step.Name, receiver, offered(names.Receivers))
+	}
+	return nil
+}
+
+func validateScale(spec *aiopsv1.AITaskSpec, step *aiopsv1.Step) *Problem {
+	scale := step.Scale
+	least, most := number(scale.Min, 1), number(scale.Max, 0)
+	switch {
+	case spec.TargetRef != nil && spec.TargetRef.Kind == "DaemonSet":
+		return invalid("steps[%q]: a DaemonSet has no replicas to set; use Restart, Evict or Rollback", step.Name)
+	case least > most:
+		return invalid("steps[%q].scale: min is %d when absent, above max %d: set min or raise max", step.Name, least, most)
+	case scale.By != nil && *scale.By == 0:
+		return invalid("steps[%q].scale.by is 0, which changes nothing: write how many replicas to add, or to take away with a minus", step.Name)
+	case scale.To != nil && (*scale.To > most || *scale.To < least):
+		return invalid("steps[%q].scale.to is %d, outside of min %d and max %d", step.Name, *scale.To, least, most)
+	}
+	return nil
+}
+
+func offered(names []string) string {
+	if len(names) == 0 {
+		return "none is configured there"
+	}
+	return "use one of " + strings.Join(names, ", ")
+}
+
+// ThresholdProblem says that the target as it is can never reach the threshold.
+func ThresholdProblem(plan Plan, target Target) *Problem {
+	signal := plan.Signal
+	if signal == nil || signal.Type != aiopsv1.SignalUnavailableReplicas || signal.Comparison == aiopsv1.ComparisonAtMost || target.Autoscaled {
+		return nil
+	}
+	if target.Replicas == 0 || *signal.Threshold <= int64(target.Replicas) {
+		return nil
+	}
+	return &Problem{aiopsv1.ReasonThresholdUnreachable, fmt.Sprintf("threshold %d can never be reached: %s has %s. Write %d or less",
+		*signal.Threshold, target.Summary, count(int(target.Replicas), "replica", "replicas"), target.Replicas)}
+}

@@ -1,0 +1,95 @@
+package runbook
+
+import (
+	"fmt"
+
+	aiopsv1 "github.com/example/aiops-operator/api/v1"
+)
+
+// verify waits for proof that an executed order helped. It worked when the signal recovered and stayed so for recoverySeconds, and
+// the workload was available all that time; anything else by the deadline is a failed attempt. A recovery that has begun by
+// then may finish.
+func (m *machine) verify(order *aiopsv1.Order) bool {
+	m.sayVerifying(order)
+	if order.After != nil && m.in.Target.Generation < order.After.Generation {
+		m.at(order.DeadlineTime.Or(m.in.Now.Add(waitRetry)))
+		return true // the cache has not seen the action yet
+	}
+	if text := m.changedByOthers(order); text != "" {
+		m.event(Event{Warning: true, Reason: EventCancelled, Action: order.Action, Message: m.stepText(order.StepName) + ": " + text})
+		m.endOrder(aiopsv1.ResultCancelled, aiopsv1.ReasonSuperseded, text)
+		m.advance(false)
+		return false
+	}
+	if m.recovered(order.ExecutedTime.Or(m.in.Now)) {
+		m.endOrder(aiopsv1.ResultRecovered, aiopsv1.ReasonRecovered, order.Message)
+		m.advance(false)
+		m.markRecovered()
+		m.say(aiopsv1.PhaseWatching, aiopsv1.ReasonRecovered, "Recovered: "+order.Message)
+		return true
+	}
+	deadline := order.DeadlineTime.Or(m.in.Now)
+	if m.in.Now.Before(deadline) {
+		m.at(deadline)
+		return true
+	}
+	if !m.in.Observation.RecoveringSince.IsZero() {
+		return true // the proof under way began in time
+	}
+	m.fail(order)
+	return false
+}
+
+func (m *machine) fail(order *aiopsv1.Order) {
+	step := m.in.Plan.Steps[m.in.Plan.step(order.StepName)]
+	text := "no recovery within " + span(timeoutOf(step)+m.in.Plan.SignalWindow())
+	m.event(Event{Warning: true, Reason: EventStepFailed, Action: order.Action, Message: m.stepText(order.StepName) + ": " + text})
+	m.endOrder(aiopsv1.ResultFailed, order.Reason, text+" after: "+order.Message)
+	m.advance(true)
+}
+
+// changedByOthers says what people changed on the target since the action, or nothing. An autoscaler's replicas and a GitOps tool's
+// template are no decision of people's.
+func (m *machine) changedByOthers(order *aiopsv1.Order) string {
+	after, target := order.After, m.in.Target
+	if after == nil {
+		return ""
+	}
+	if target.TemplateHash != after.TemplateHash && !target.TemplateApplied {
+		return fmt.Sprintf("the pod template of %s was changed by someone else; the step is not judged", target.Summary)
+	}
+	if target.Replicas != after.Replicas && !target.Autoscaled {
+		return fmt.Sprintf("replicas of %s were changed by someone else; the step is not judged", target.Summary)
+	}
+	return ""
+}
+
+func (m *machine) sayVerifying(order *aiopsv1.Order) {
+	deadline := order.DeadlineTime.Or(m.in.Now)
+	m.say(aiopsv1.PhaseVerifying, aiopsv1.ReasonVerifying, fmt.Sprintf("%s. Recovery must hold for %s; %s gives up at %s, then %s",
+		upperFirst(order.Message), span(m.in.Plan.Recovery), lowerStep(m.stepText(order.StepName)), clock(deadline), m.afterwards(order)))
+	m.nextAllowed = deadline
+}
+
+// afterwards says what follows if the step does not help.
+func (m *machine) afterwards(order *aiopsv1.Order) string {
+	steps := m.in.Plan.Steps
+	index := m.in.Plan.step(order.StepName)
+	pass := int32(1)
+	if m.status.Incident != nil {
+		pass = m.status.Incident.Pass
+	}
+	switch {
+	case steps[index].OnFailure == aiopsv1.OnFailureStop:
+		return "nothing more is done"
+	case index+1 < len(steps):
+		return fmt.Sprintf("step %q (%s) follows", steps[index+1].Name, steps[index+1].Action)
+	case pass < m.in.Plan.MaxPasses:
+		return fmt.Sprintf("pass %d of %d begins with step %q", pass+1, m.in.Plan.MaxPasses, steps[0].Name)
+	}
+	return "nothing more is done"
+}
+
+func lowerStep(text string) string {
+	return "s" + text[1:]
+}
