@@ -1,0 +1,113 @@
+// Package metrics holds the operator's own Prometheus collectors. Counters add up what was decided and done; gauges speak of one
+// AITask and go away with it. Nothing in a label is free text: names come from the API, reasons from closed lists.
+package metrics
+
+import (
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+const namespace = "aitask"
+
+// Collectors are all series of the operator. Safe for concurrent use.
+type Collectors struct {
+	evaluations  *prometheus.CounterVec
+	actions      *prometheus.CounterVec
+	refusals     *prometheus.CounterVec
+	recoveryTime prometheus.Histogram
+	signalValue  *prometheus.GaugeVec
+	phase        *prometheus.GaugeVec
+
+	mutex sync.Mutex
+	// shown holds the labels of each task's series, so that they can be taken away without a search through all of them.
+	shown map[types.NamespacedName]labels
+}
+
+type labels struct {
+	signal string
+	phase  string
+}
+
+// New creates the collectors and registers them. It fails when a registry already holds one of these names.
+func New(registry prometheus.Registerer) (*Collectors, error) {
+	c := &Collectors{
+		shown: map[types.NamespacedName]labels{},
+		evaluations: prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: namespace, Name: "evaluations_total",
+			Help: "Judgements of a signal, by verdict."}, []string{"verdict"}),
+		actions: prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: namespace, Name: "actions_total",
+			Help: "Finished orders, by action and result."}, []string{"action", "result"}),
+		refusals: prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: namespace, Name: "refusals_total",
+			Help: "Times that a due step was not run, by reason; counted when the reason is first given."}, []string{"reason"}),
+		recoveryTime: prometheus.NewHistogram(prometheus.HistogramOpts{Namespace: namespace, Name: "recovery_seconds",
+			Help: "Time from the start of an incident to proven recovery.", Buckets: []float64{1, 5, 15, 60, 120, 300, 600, 1800, 3600, 14400}}),
+		signalValue: prometheus.NewGaugeVec(prometheus.GaugeOpts{Namespace: namespace, Name: "signal_value",
+			Help: "Latest known value of a signal. Absent while unknown."}, []string{"namespace", "name", "signal"}),
+		phase: prometheus.NewGaugeVec(prometheus.GaugeOpts{Namespace: namespace, Name: "phase",
+			Help: "1 for the phase that the AITask is in."}, []string{"namespace", "name", "phase"}),
+	}
+	for _, collector := range []prometheus.Collector{c.evaluations, c.actions, c.refusals, c.recoveryTime, c.signalValue, c.phase} {
+		if err := registry.Register(collector); err != nil {
+			return nil, err
+		}
+	}
+	return c, nil
+}
+
+// Evaluated counts one judgement and shows its value; known false takes the value away.
+func (c *Collectors) Evaluated(task types.NamespacedName, signal, verdict string, value float64, known bool) {
+	c.evaluations.WithLabelValues(verdict).Inc()
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	shown := c.shown[task]
+	if shown.signal != "" && (!known || shown.signal != signal) {
+		c.signalValue.DeleteLabelValues(task.Namespace, task.Name, shown.signal)
+		shown.signal = ""
+	}
+	if known {
+		c.signalValue.WithLabelValues(task.Namespace, task.Name, signal).Set(value)
+		shown.signal = signal
+	}
+	c.shown[task] = shown
+}
+
+// Phase shows the phase of a task, and no other.
+func (c *Collectors) Phase(task types.NamespacedName, phase string) {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	shown := c.shown[task]
+	if shown.phase == phase {
+		return
+	}
+	c.phase.DeleteLabelValues(task.Namespace, task.Name, shown.phase)
+	c.phase.WithLabelValues(task.Namespace, task.Name, phase).Set(1)
+	shown.phase = phase
+	c.shown[task] = shown
+}
+
+// Forget takes away every series of a task.
+func (c *Collectors) Forget(task types.NamespacedName) {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	shown := c.shown[task]
+	c.signalValue.DeleteLabelValues(task.Namespace, task.Name, shown.signal)
+	c.phase.DeleteLabelValues(task.Namespace, task.Name, shown.phase)
+	delete(c.shown, task)
+}
+
+// Finished counts one order that came to its end.
+func (c *Collectors) Finished(action, result string) {
+	c.actions.WithLabelValues(action, result).Inc()
+}
+
+// Refused counts one reason that was given for not acting.
+func (c *Collectors) Refused(reason string) {
+	c.refusals.WithLabelValues(reason).Inc()
+}
+
+// Recovered observes the time that one incident took.
+func (c *Collectors) Recovered(took time.Duration) {
+	c.recoveryTime.Observe(took.Seconds())
+}
