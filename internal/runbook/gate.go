@@ -32,6 +32,7 @@ const (
 	PassageAbandon   Passage = "Abandon"   // it is not this pass's order any more: do nothing
 	PassageHold      Passage = "Hold"      // not now; keep the order and ask again
 	PassageWithdraw  Passage = "Withdraw"  // it must not run; it costs no attempt
+	PassageRefuse    Passage = "Refuse"    // the step can't be run as things are; the next one takes its turn
 	PassageInterrupt Passage = "Interrupt" // nobody can know whether it ran: verify, never repeat
 )
 
@@ -143,12 +144,20 @@ func checkProposal(gate Gate) (Passage, Problem) {
 	case proposal == nil:
 		return gate.hold(Problem{aiopsv1.ReasonNotObserved, "the step could not be planned again"})
 	case proposal.Refusal != nil:
-		return PassageWithdraw, proposal.Refusal.Problem
+		return PassageRefuse, proposal.Refusal.Problem
 	case string(gate.Plan.Steps[gate.Plan.step(gate.Order.StepName)].Action) != gate.Order.Action,
 		!sameNumber(proposal.Replicas, gate.Order.Replicas), proposal.Revision != gate.Order.Revision, !slices.Equal(proposal.PodUIDs, gate.Order.PodUIDs):
 		return PassageWithdraw, Problem{aiopsv1.ReasonSuperseded, "the step would now do something else than what was recorded"}
 	}
 	return "", Problem{}
+}
+
+// Refusal returns the refusal that the step, planned anew, met with, or nil.
+func (gate Gate) Refusal() *Refusal {
+	if proposal := gate.proposal(gate.Order.StepName); proposal != nil {
+		return proposal.Refusal
+	}
+	return nil
 }
 
 // hold keeps the order until its deadline.

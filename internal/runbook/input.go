@@ -18,7 +18,7 @@ type Target struct {
 	UID          string
 	Generation   int64
 	Replicas     int32
-	AvailablePod int32
+	AvailablePods int32
 	Revision     string
 	TemplateHash string
 	Deleting     bool

@@ -247,7 +247,7 @@ func (m *machine) markRecovered() {
 	m.at(m.in.Now.Add(m.in.Plan.Recurrence))
 	lasted := m.in.Now.Sub(incident.StartTime.Or(m.in.Now))
 	m.event(Event{Reason: EventRecovered, Action: "Verify", Message: fmt.Sprintf("Recovered in %s: signal healthy for %s, %d/%d pods available",
-		span(lasted), span(m.in.Plan.Recovery), m.in.Target.AvailablePod, m.in.Target.Replicas)})
+		span(lasted), span(m.in.Plan.Recovery), m.in.Target.AvailablePods, m.in.Target.Replicas)})
 }
 
 func (m *machine) stayExhausted() bool {

@@ -109,6 +109,16 @@ func (p Plan) step(name string) int {
 	return 0
 }
 
+// Step returns the step of this name.
+func (p Plan) Step(name string) (step aiopsv1.Step, found bool) {
+	for i := range p.Steps {
+		if p.Steps[i].Name == name {
+			return p.Steps[i], true
+		}
+	}
+	return aiopsv1.Step{}, false
+}
+
 func (p Plan) mode(step aiopsv1.Step) aiopsv1.Mode {
 	if step.Mode != "" {
 		return step.Mode

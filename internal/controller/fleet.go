@@ -1,0 +1,141 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
+
+	aiopsv1 "github.com/example/aiops-operator/api/v1"
+	"github.com/example/aiops-operator/internal/runbook"
+	"github.com/example/aiops-operator/internal/target"
+)
+
+// targetIndex is the cache index of AITasks by the workload that they name.
+const targetIndex = "spec.target"
+
+// Storm says when so many targets are breached at once that one cause is likelier than many, and acting is held.
+type Storm struct {
+	// BreachedPercent of the watched targets makes a storm, from 1 to 100.
+	BreachedPercent int
+	// MinimumTargets is how many targets must be breached at least.
+	MinimumTargets int
+	// Within is how close together the breaches must have begun.
+	Within time.Duration
+	// Calm is how long fewer must be breached before acting goes on.
+	Calm time.Duration
+}
+
+// Fleet collects facts across tasks: who is busy on a target, and how many targets are breached. Safe for concurrent use.
+type Fleet struct {
+	reader client.Reader
+	rule   Storm
+
+	mutex    sync.Mutex
+	watched  map[types.NamespacedName]string               // task -> target
+	breached map[string]map[types.NamespacedName]time.Time // target -> breached tasks, since when
+	targets  map[string]int                                // target -> number of tasks
+	// starts are the latest moments at which targets became breached, oldest first.
+	starts []time.Time
+	// problem is the storm in force, said the same way until it is over.
+	problem   *runbook.Problem
+	calmSince time.Time
+}
+
+// NewFleet returns a fleet that reads AITasks from the caches.
+func NewFleet(reader client.Reader, rule Storm) *Fleet {
+	return &Fleet{reader: reader, rule: rule, watched: map[types.NamespacedName]string{},
+		breached: map[string]map[types.NamespacedName]time.Time{}, targets: map[string]int{}}
+}
+
+// facts returns what the other tasks mean for this one now, from the caches.
+func (f *Fleet) facts(ctx context.Context, p *pass) runbook.Fleet {
+	facts := runbook.Fleet{Storm: f.storm(p.now)}
+	if p.input.Target == nil {
+		return facts
+	}
+	tasks := &aiopsv1.AITaskList{}
+	if err := f.reader.List(ctx, tasks, client.InNamespace(p.key.Namespace), client.MatchingFields{targetIndex: p.ref.String()}); err != nil {
+		logf.FromContext(ctx).Error(err, "Failed to list the tasks of a target", "target", p.ref.String())
+		return facts // the gate asks the API server before anything is done
+	}
+	facts.BusyTask, facts.BusyUntil = busyTask(tasks.Items, p.key.Name, p.input.Target.UID)
+	return facts
+}
+
+// observed notes whether a task sees its target breached.
+func (f *Fleet) observed(key types.NamespacedName, ref target.Reference, breached bool, now time.Time) {
+	name := ref.Namespace + "/" + ref.String()
+	f.mutex.Lock()
+	defer f.mutex.Unlock()
+	if before, found := f.watched[key]; !found || before != name {
+		f.remove(key)
+		f.watched[key] = name
+		f.targets[name]++
+	}
+	if !breached {
+		f.heal(key, name)
+		return
+	}
+	if f.breached[name] == nil {
+		f.breached[name] = map[types.NamespacedName]time.Time{}
+		f.starts = append(f.starts, now)
+	}
+	if _, found := f.breached[name][key]; !found {
+		f.breached[name][key] = now
+	}
+}
+
+func (f *Fleet) heal(key types.NamespacedName, name string) {
+	delete(f.breached[name], key)
+	if len(f.breached[name]) == 0 {
+		delete(f.breached, name)
+	}
+}
+
+// remove takes a task out of the count. The caller holds the mutex.
+func (f *Fleet) remove(key types.NamespacedName) {
+	name, found := f.watched[key]
+	if !found {
+		return
+	}
+	delete(f.watched, key)
+	f.heal(key, name)
+	if f.targets[name]--; f.targets[name] <= 0 {
+		delete(f.targets, name)
+	}
+}
+
+func (f *Fleet) forget(key types.NamespacedName) {
+	f.mutex.Lock()
+	defer f.mutex.Unlock()
+	f.remove(key)
+}
+
+// storm returns why acting is held, or nil.
+func (f *Fleet) storm(now time.Time) *runbook.Problem {
+	f.mutex.Lock()
+	defer f.mutex.Unlock()
+	limit := max(f.rule.MinimumTargets, (len(f.targets)*f.rule.BreachedPercent+99)/100)
+	for len(f.starts) > 0 && now.Sub(f.starts[0]) > f.rule.Within {
+		f.starts = f.starts[1:]
+	}
+	switch {
+	case f.problem == nil && len(f.breached) >= limit && len(f.starts) >= limit:
+		f.calmSince = time.Time{}
+		f.problem = &runbook.Problem{Reason: aiopsv1.ReasonStormProtection, Message: fmt.Sprintf(
+			"%d of %d watched targets breached within %ds: probably one cause. Acting is held until fewer than %d are breached for %ds",
+			len(f.breached), len(f.targets), int(f.rule.Within.Seconds()), limit, int(f.rule.Calm.Seconds()))}
+	case f.problem != nil && len(f.breached) >= limit:
+		f.calmSince = time.Time{}
+	case f.problem != nil && f.calmSince.IsZero():
+		f.calmSince = now
+	case f.problem != nil && now.Sub(f.calmSince) >= f.rule.Calm:
+		f.problem = nil
+	}
+	return f.problem
+}
