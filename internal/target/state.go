@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+
+	aiopsv1 "github.com/example/aiops-operator/api/v1"
 )
 
 // Reference names a workload, all of it explicit.
@@ -32,6 +34,10 @@ type State struct {
 	Deleting bool
 	// Paused says that the workload's own rollout is paused (spec.paused of a Deployment).
 	Paused bool
+	// OnDelete says that the workload puts a new template into force only where somebody deletes a pod.
+	OnDelete bool
+	// Ordered says that the workload's controller replaces no pod while another one is not ready (podManagementPolicy OrderedReady).
+	Ordered bool
 
 	// Replicas is what spec asks for; for a DaemonSet, the number of nodes that should run a pod.
 	Replicas  int32
@@ -52,13 +58,29 @@ type State struct {
 	// Autoscaler owns replicas. Nil when nobody does.
 	Autoscaler *Autoscaler
 	// ReplicasAppliedBy and TemplateAppliedBy are the field managers of a GitOps tool (Argo CD, Flux) that own spec.replicas or
-	// spec.template. Empty when none does. Known only in a live read.
+	// spec.template. Empty when none does.
 	ReplicasAppliedBy string
 	TemplateAppliedBy string
+	// Annotated and TemplateAnnotated say that the workload and its pod template have annotations at all: a JSON patch adds to a map
+	// only where there is one.
+	Annotated         bool
+	TemplateAnnotated bool
 
-	// LastActionTime and LastOrder are the stamps that actions leave on the workload. Zero when there are none.
+	// LastActionTime and LastOrder are the stamps that actions leave on the workload. Zero when there are none. A time that lies in
+	// the future counts as none: anyone who may edit the workload could otherwise hold back every action for ever.
 	LastActionTime time.Time
 	LastOrder      string
+}
+
+// Image returns the state as an order records it, before or after an action.
+func (s *State) Image() aiopsv1.TargetImage {
+	return aiopsv1.TargetImage{
+		UID:          string(s.UID),
+		Generation:   s.Generation,
+		Replicas:     s.Replicas,
+		Revision:     s.Revision,
+		TemplateHash: s.TemplateHash,
+	}
 }
 
 // Rollout is how far the newest pod template has come.
@@ -109,7 +131,7 @@ type Pod struct {
 type Container struct {
 	Name string
 	Init bool
-	// Started says that the container is running.
+	// Running says that the container is running.
 	Running      bool
 	RestartCount int32
 	// WaitingReason is the reason of the waiting state, such as CrashLoopBackOff.

@@ -1,0 +1,319 @@
+package action
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	aiopsv1 "github.com/example/aiops-operator/api/v1"
+)
+
+const (
+	// NotificationVersion is the version of the notification's form. Fields are added to it and never changed.
+	NotificationVersion = "aiops.example.com/v1"
+	notificationKind    = "Notification"
+
+	defaultNotifyTimeout = 10 * time.Second
+	longestNotifyTimeout = 60 * time.Second
+	// maxAnswerBytes is how much of an answer is read, and thrown away, so that the connection can be used again.
+	maxAnswerBytes = 64 << 10
+	// maxFileBytes bounds the files with a token or certificates.
+	maxFileBytes = 1 << 20
+	// maxNamedReceivers bounds how many receivers a message names.
+	maxNamedReceivers = 10
+)
+
+// Receiver is a place that notifications are sent to, as the administrator configured it.
+type Receiver struct {
+	// Name is what a step names it by.
+	Name string
+	// URL receives a POST with a JSON body. It may hold a secret, so it never appears in a message.
+	URL string
+	// Timeout bounds one delivery. Default (0): 10 s. At most 60 s.
+	Timeout time.Duration
+	// BearerTokenFile holds a token that is sent as "Authorization: Bearer". It is read for each delivery. Empty: none.
+	BearerTokenFile string
+	// CAFile holds the PEM certificates of the authorities that are trusted. It is read once. Empty: those of the system.
+	CAFile string
+}
+
+// Notification is the body of the POST.
+type Notification struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	// IdempotencyKey is the same in every delivery of the same notification; also in the header Idempotency-Key.
+	IdempotencyKey string `json:"idempotencyKey"`
+	// Text says the facts in one sentence, for people and for chat programs that show this field alone.
+	Text      string                `json:"text"`
+	Message   string                `json:"message,omitempty"`
+	Namespace string                `json:"namespace"`
+	Task      string                `json:"task"`
+	Step      string                `json:"step"`
+	Target    NotificationTarget    `json:"target"`
+	Signal    *NotificationSignal   `json:"signal,omitempty"`
+	Incident  *NotificationIncident `json:"incident,omitempty"`
+}
+
+// NotificationTarget is the workload that the task is about.
+type NotificationTarget struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	Name       string `json:"name"`
+	UID        string `json:"uid,omitempty"`
+}
+
+// NotificationSignal is the latest verdict on the task's signal.
+type NotificationSignal struct {
+	Name      string `json:"name"`
+	Verdict   string `json:"verdict,omitempty"`
+	Value     string `json:"value,omitempty"`
+	Threshold string `json:"threshold,omitempty"`
+}
+
+// NotificationIncident is the incident that the step answers.
+type NotificationIncident struct {
+	ID        string `json:"id"`
+	StartTime string `json:"startTime,omitempty"`
+	Pass      int32  `json:"pass,omitempty"`
+	Attempts  int32  `json:"attempts,omitempty"`
+}
+
+// Notify tells a receiver. At least once: what was delivered and not recorded is delivered again, with the same key.
+type Notify struct {
+	receivers map[string]receiver
+}
+
+type receiver struct {
+	Receiver
+	client *http.Client
+}
+
+// NewNotify returns the action Notify with these receivers. It fails for a file with certificates that cannot be read, and names the receiver.
+func NewNotify(receivers ...Receiver) (*Notify, error) {
+	notify := &Notify{receivers: make(map[string]receiver, len(receivers))}
+	for _, configured := range receivers {
+		client, err := configured.client()
+		if err != nil {
+			return nil, fmt.Errorf("receiver %q: %w", configured.Name, err)
+		}
+		notify.receivers[configured.Name] = receiver{Receiver: configured, client: client}
+	}
+	return notify, nil
+}
+
+// client follows no redirect: the token is for the configured address alone.
+func (r *Receiver) client() (*http.Client, error) {
+	transport := http.DefaultTransport.(*http.Transport).Clone() //nolint:forcetypeassert // the standard library's own
+	transport.TLSClientConfig = &tls.Config{MinVersion: tls.VersionTLS12}
+	transport.MaxResponseHeaderBytes = maxAnswerBytes
+	if r.CAFile != "" {
+		content, err := readFile(r.CAFile)
+		if err != nil {
+			return nil, fmt.Errorf("read caFile: %w", err)
+		}
+		pool := x509.NewCertPool()
+		if !pool.AppendCertsFromPEM(content) {
+			return nil, fmt.Errorf("caFile %s holds no PEM certificate", r.CAFile)
+		}
+		transport.TLSClientConfig.RootCAs = pool
+	}
+	timeout := r.Timeout
+	if timeout <= 0 {
+		timeout = defaultNotifyTimeout
+	}
+	return &http.Client{
+		Transport:     transport,
+		Timeout:       min(timeout, longestNotifyTimeout),
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}, nil
+}
+
+func readFile(path string) ([]byte, error) {
+	file, err := os.Open(path) //nolint:gosec // the administrator's configuration names it
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close() //nolint:errcheck // it was only read
+	content, err := io.ReadAll(io.LimitReader(file, maxFileBytes+1))
+	if err == nil && len(content) > maxFileBytes {
+		return nil, fmt.Errorf("%s is larger than %d bytes", path, maxFileBytes)
+	}
+	return content, err
+}
+
+// Type is Notify.
+func (*Notify) Type() aiopsv1.ActionType { return aiopsv1.ActionNotify }
+
+// Accompanying is true: the target is not touched.
+func (*Notify) Accompanying() bool { return true }
+
+func receiverName(step aiopsv1.Step) string {
+	if step.Notify != nil && step.Notify.Receiver != nil {
+		return *step.Notify.Receiver
+	}
+	return aiopsv1.DefaultReceiver
+}
+
+// Plan refuses a receiver that is not configured, and names those that are.
+func (n *Notify) Plan(_ context.Context, request Request) (Plan, *Refusal, error) {
+	name := receiverName(request.Step)
+	if _, found := n.receivers[name]; !found {
+		return Plan{}, n.unknown(name), nil
+	}
+	return Plan{Message: fmt.Sprintf("notified receiver %q", name)}, nil, nil
+}
+
+func (n *Notify) unknown(name string) *Refusal {
+	if len(n.receivers) == 0 {
+		return refuse(aiopsv1.ReasonUnknownEndpoint,
+			"receiver %q is not in the operator's configuration, which has no receivers: ask the administrator to add it", name)
+	}
+	names := make([]string, 0, len(n.receivers))
+	for configured := range n.receivers {
+		names = append(names, fmt.Sprintf("%q", configured))
+	}
+	slices.Sort(names)
+	more := ""
+	if len(names) > maxNamedReceivers {
+		more = fmt.Sprintf(" and %d more", len(names)-maxNamedReceivers)
+		names = names[:maxNamedReceivers]
+	}
+	return refuse(aiopsv1.ReasonUnknownEndpoint, "receiver %q is not in the operator's configuration: use one of %s%s",
+		name, strings.Join(names, ", "), more)
+}
+
+// Run delivers the notification once. An error means that it may or may not have arrived, and that it is to be sent again.
+func (n *Notify) Run(ctx context.Context, request Request) (Outcome, error) {
+	if request.Order == nil || request.Order.ID == "" || request.Task == nil {
+		return Outcome{}, errors.New("notify: there is no recorded order")
+	}
+	name := receiverName(request.Step)
+	to, found := n.receivers[name]
+	if !found {
+		return Outcome{Refusal: n.unknown(name)}, nil
+	}
+	body, err := json.Marshal(notificationOf(request))
+	if err != nil {
+		return Outcome{}, fmt.Errorf("encode the notification of %s: %w", request.Task.Name, err)
+	}
+	code, err := to.deliver(ctx, request.Order.ID, body)
+	switch {
+	case err != nil:
+		return Outcome{}, fmt.Errorf("receiver %q: %w", name, err)
+	case code >= 200 && code < 300:
+		return Outcome{Executed: true, After: request.Target.Image()}, nil
+	case code >= 500 || code == http.StatusTooManyRequests || code == http.StatusRequestTimeout || code == http.StatusTooEarly:
+		return Outcome{}, fmt.Errorf("receiver %q answered with status %d", name, code)
+	case code >= 300 && code < 400:
+		return Outcome{Refusal: refuse(aiopsv1.ReasonActionFailed,
+			"receiver %q answered with a redirect (status %d), which is not followed: configure the final URL", name, code)}, nil
+	}
+	return Outcome{Refusal: refuse(aiopsv1.ReasonActionFailed,
+		"receiver %q refused the notification with status %d: check its URL and token in the operator's configuration", name, code)}, nil
+}
+
+// deliver returns the status code of the answer. Its errors hold neither the URL nor anything that was answered.
+func (r *receiver) deliver(ctx context.Context, key string, body []byte) (int, error) {
+	httpRequest, err := http.NewRequestWithContext(ctx, http.MethodPost, r.URL, bytes.NewReader(body))
+	if err != nil {
+		return 0, errors.New("its URL is not valid")
+	}
+	httpRequest.Header.Set("Content-Type", "application/json")
+	httpRequest.Header.Set("User-Agent", FieldOwner)
+	httpRequest.Header.Set("Idempotency-Key", key)
+	if r.BearerTokenFile != "" {
+		token, err := readFile(r.BearerTokenFile)
+		if err != nil {
+			return 0, errors.New("its bearer token file cannot be read")
+		}
+		httpRequest.Header.Set("Authorization", "Bearer "+strings.TrimSpace(string(token)))
+	}
+	answer, err := r.client.Do(httpRequest)
+	if err != nil {
+		return 0, r.unreachable(ctx, err)
+	}
+	defer answer.Body.Close()                                                //nolint:errcheck // nothing of it is used
+	_, _ = io.Copy(io.Discard, io.LimitReader(answer.Body, maxAnswerBytes)) // so that the connection can be used again
+	return answer.StatusCode, nil
+}
+
+// unreachable names the kind of failure only: the errors of package http hold the URL, and the URL may hold a secret.
+func (r *receiver) unreachable(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	var (
+		asURL       *url.Error
+		resolving   *net.DNSError
+		certificate *tls.CertificateVerificationError
+		connecting  *net.OpError
+	)
+	switch {
+	case errors.As(err, &asURL) && asURL.Timeout():
+		return fmt.Errorf("no answer within %s", r.client.Timeout)
+	case errors.As(err, &resolving):
+		return errors.New("its host name cannot be resolved")
+	case errors.As(err, &certificate):
+		return errors.New("its certificate is not trusted: check caFile")
+	case errors.As(err, &connecting):
+		return errors.New("it cannot be connected to")
+	}
+	return errors.New("the connection failed")
+}
+
+func notificationOf(request Request) Notification {
+	task, reference := request.Task, request.Target.Reference
+	out := Notification{
+		APIVersion:     NotificationVersion,
+		Kind:           notificationKind,
+		IdempotencyKey: request.Order.ID,
+		Namespace:      task.Namespace,
+		Task:           task.Name,
+		Step:           request.Step.Name,
+		Target: NotificationTarget{
+			APIVersion: reference.APIVersion, Kind: reference.Kind, Name: reference.Name, UID: string(request.Target.UID),
+		},
+	}
+	if request.Step.Notify != nil && request.Step.Notify.Message != nil {
+		out.Message = *request.Step.Notify.Message
+	}
+	if len(task.Status.Signals) > 0 {
+		signal := task.Status.Signals[0]
+		out.Signal = &NotificationSignal{Name: signal.Name, Verdict: signal.Verdict, Value: signal.Value, Threshold: signal.Threshold}
+	}
+	if incident := task.Status.Incident; incident != nil {
+		out.Incident = &NotificationIncident{ID: incident.ID, Pass: incident.Pass, Attempts: incident.Attempts}
+		if incident.StartTime != nil && !incident.StartTime.IsZero() {
+			out.Incident.StartTime = incident.StartTime.UTC().Format(stampLayout)
+		}
+	}
+	out.Text = textOf(&out)
+	return out
+}
+
+func textOf(notification *Notification) string {
+	text := fmt.Sprintf("AITask %s/%s, step %s: %s/%s needs attention", notification.Namespace, notification.Task,
+		notification.Step, notification.Target.Kind, notification.Target.Name)
+	if signal := notification.Signal; signal != nil && signal.Value != "" {
+		text += fmt.Sprintf(" (%s: %s %s)", signal.Name, signal.Value, signal.Threshold)
+	}
+	if incident := notification.Incident; incident != nil && incident.Attempts > 0 {
+		text += fmt.Sprintf("; %s tried", count(int(incident.Attempts), "action"))
+	}
+	if notification.Message != "" {
+		text += ": " + notification.Message
+	}
+	return text
+}
