@@ -47,6 +47,8 @@ type Receiver struct {
 	BearerTokenFile string
 	// CAFile holds the PEM certificates of the authorities that are trusted. It is read once. Empty: those of the system.
 	CAFile string
+	// Headers are sent with every delivery, beside those of the operator, which win.
+	Headers map[string]string
 }
 
 // Notification is the body of the POST.
@@ -230,6 +232,9 @@ func (r *receiver) deliver(ctx context.Context, key string, body []byte) (int, e
 	if err != nil {
 		return 0, errors.New("its URL is not valid")
 	}
+	for key, value := range r.Headers {
+		httpRequest.Header.Set(key, value)
+	}
 	httpRequest.Header.Set("Content-Type", "application/json")
 	httpRequest.Header.Set("User-Agent", FieldOwner)
 	httpRequest.Header.Set("Idempotency-Key", key)
@@ -244,7 +249,7 @@ func (r *receiver) deliver(ctx context.Context, key string, body []byte) (int, e
 	if err != nil {
 		return 0, r.unreachable(ctx, err)
 	}
-	defer answer.Body.Close()                                                //nolint:errcheck // nothing of it is used
+	defer answer.Body.Close()                                               //nolint:errcheck // nothing of it is used
 	_, _ = io.Copy(io.Discard, io.LimitReader(answer.Body, maxAnswerBytes)) // so that the connection can be used again
 	return answer.StatusCode, nil
 }
