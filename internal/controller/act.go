@@ -90,7 +90,7 @@ func (r *Reconciler) askAgain(ctx context.Context, p *pass, gate *runbook.Gate) 
 	gate.Fleet = fleet
 	if gate.Plan.Signal != nil && gate.Order.Cause != aiopsv1.CauseRun {
 		reading, due := r.measure(ctx, gate.Task, gate.Plan, *p.state, p.now, gate.Order.RecordedTime.Or(p.now))
-		if reading.Reason == aiopsv1.ReasonNotMeasured || (reading.Known && reading.At.Before(gate.Order.RecordedTime.Or(p.now))) {
+		if !reading.Resting && reading.At.Before(gate.Order.RecordedTime.Or(p.now)) {
 			p.wake(due) // the poller tells when the answer is there
 			p.done = true
 			return nil

@@ -13,6 +13,8 @@ const (
 	planRetry = time.Minute
 	// waitRetry is how soon a step that waits for something without an event (a budget, a quota) is planned again.
 	waitRetry = 15 * time.Second
+	// stormRetry is how soon a step that a storm holds back is looked at again: many wait, and all of them write when they do.
+	stormRetry = 2 * time.Minute
 	// withdrawBackoff keeps a withdrawn order from being written again at once.
 	withdrawBackoff = 10 * time.Second
 	// withdrawJitter spreads the retries of tasks that stepped back for each other.
@@ -46,12 +48,19 @@ func (m *machine) say(phase, reason, message string) {
 	m.phase, m.reason, m.message, m.nextAllowed = phase, reason, message, time.Time{}
 }
 
-// block says why a due step is not run, and when it is looked at again.
+// block says why a due step is not run, and when it is looked at again. A time that was promised stays until it has passed, so
+// that waiting for something without a known end is not written in every pass.
 func (m *machine) block(problem Problem, until time.Time) {
+	before := m.in.Task.Status.Decision
+	if before != nil && before.Reason == problem.Reason && before.Message == cut(problem.Message, aiopsv1.MaxMessageLength) {
+		if promised := before.NextAllowedTime.Or(m.in.Now); promised.After(m.in.Now) {
+			until = earlier(until, promised)
+		}
+	}
 	m.say(aiopsv1.PhaseBlocked, problem.Reason, problem.Message)
 	m.nextAllowed = until
 	m.at(until)
-	if m.in.Task.Status.Decision == nil || m.in.Task.Status.Decision.Reason != problem.Reason {
+	if before == nil || before.Reason != problem.Reason {
 		m.event(Event{Warning: true, Reason: EventBlocked, Action: "Decide", Message: problem.Reason + ": " + problem.Message})
 	}
 }

@@ -48,7 +48,7 @@ func storm(in Input, _ *aiopsv1.AITaskStatus) *limit {
 	if in.Fleet.Storm == nil {
 		return nil
 	}
-	return &limit{*in.Fleet.Storm, in.Now.Add(waitRetry)}
+	return &limit{*in.Fleet.Storm, in.Now.Add(stormRetry)}
 }
 
 // cooldown counts from the later of two memories: this task's status and the target's stamp, which is written in the same

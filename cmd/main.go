@@ -1,0 +1,157 @@
+// Command manager runs the AITask operator.
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"flag"
+	"fmt"
+	"os"
+	"time"
+
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/log/zap"
+	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
+	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"github.com/example/aiops-operator/internal/action"
+	"github.com/example/aiops-operator/internal/config"
+	"github.com/example/aiops-operator/internal/controller"
+	"github.com/example/aiops-operator/internal/operator"
+	"github.com/example/aiops-operator/internal/signal"
+)
+
+// version is set by the build.
+var version = "dev" //nolint:gochecknoglobals // the linker writes it
+
+type flags struct {
+	configFile      string
+	leaderElect     bool
+	leaseNamespace  string
+	metricsAddress  string
+	metricsInsecure bool
+	metricsCertDir  string
+	probeAddress    string
+	concurrency     int
+	printVersion    bool
+	zap             zap.Options
+}
+
+func main() {
+	options := parse()
+	if options.printVersion {
+		fmt.Println(version)
+		return
+	}
+	logf.SetLogger(zap.New(zap.UseFlagOptions(&options.zap)))
+	if err := run(ctrl.SetupSignalHandler(), options); err != nil {
+		logf.Log.Error(err, "Stopped with an error")
+		os.Exit(1)
+	}
+}
+
+func parse() flags {
+	var out flags
+	flag.StringVar(&out.configFile, "config", "", "The operator's configuration file. Empty: no Prometheus endpoints and no receivers.")
+	flag.BoolVar(&out.leaderElect, "leader-elect", false, "Let only one of several replicas act; the others observe and take over.")
+	flag.StringVar(&out.leaseNamespace, "leader-election-namespace", "", "The namespace of the lease. Empty: the one that the pod runs in.")
+	flag.StringVar(&out.metricsAddress, "metrics-bind-address", ":8443", "The address of the metrics endpoint. 0: none.")
+	flag.BoolVar(&out.metricsInsecure, "metrics-insecure", false, "Serve metrics over HTTP without authentication, for tests on one machine.")
+	flag.StringVar(&out.metricsCertDir, "metrics-cert-dir", "", "The directory of tls.crt and tls.key of the metrics endpoint. Empty: a self-signed certificate.")
+	flag.StringVar(&out.probeAddress, "health-probe-bind-address", ":8081", "The address of /healthz and /readyz. 0: none.")
+	flag.IntVar(&out.concurrency, "concurrency", 8, "How many AITasks are reconciled at the same time.")
+	flag.BoolVar(&out.printVersion, "version", false, "Print the version and exit.")
+	out.zap.BindFlags(flag.CommandLine)
+	flag.Parse()
+	return out
+}
+
+func run(ctx context.Context, given flags) error {
+	kubeconfig, err := ctrl.GetConfig()
+	if err != nil {
+		return fmt.Errorf("find the cluster: %w", err)
+	}
+	settings, err := load(given.configFile)
+	if err != nil {
+		return err
+	}
+	mgr, err := operator.New(ctx, operator.Options{
+		Config:                  kubeconfig,
+		Logger:                  logf.Log,
+		Clock:                   clock.RealClock{},
+		Endpoints:               endpoints(settings),
+		Receivers:               receivers(settings),
+		Storm:                   storm(settings),
+		LeaderElection:          given.leaderElect,
+		LeaderElectionNamespace: given.leaseNamespace,
+		Concurrency:             max(1, given.concurrency),
+		Metrics:                 metricsOptions(given),
+		ProbeAddress:            given.probeAddress,
+		Registry:                ctrlmetrics.Registry,
+	})
+	if err != nil {
+		return err
+	}
+	logf.Log.Info("Starting", "version", version)
+	if err := mgr.Start(ctx); err != nil {
+		return fmt.Errorf("run the manager: %w", err)
+	}
+	return nil
+}
+
+func load(path string) (config.Config, error) {
+	if path == "" {
+		return config.Parse("", nil)
+	}
+	return config.Load(path)
+}
+
+// metricsOptions serves metrics over HTTPS to those whom the API server authenticates and authorizes. HTTP/2 is off: of its
+// attacks on servers (CVE-2023-44487, CVE-2023-39325), HTTP/1.1 knows none.
+func metricsOptions(given flags) metricsserver.Options {
+	options := metricsserver.Options{BindAddress: given.metricsAddress}
+	if given.metricsInsecure {
+		return options
+	}
+	options.SecureServing = true
+	options.CertDir = given.metricsCertDir
+	options.FilterProvider = filters.WithAuthenticationAndAuthorization
+	options.TLSOpts = []func(*tls.Config){func(c *tls.Config) { c.NextProtos = []string{"http/1.1"} }}
+	return options
+}
+
+func endpoints(settings config.Config) []signal.PrometheusEndpoint {
+	var out []signal.PrometheusEndpoint
+	for _, from := range settings.PrometheusEndpoints {
+		endpoint := signal.PrometheusEndpoint{
+			Name: from.Name, URL: from.URL, Timeout: time.Duration(from.TimeoutSeconds) * time.Second,
+			BearerTokenFile: from.BearerTokenFile, CAFile: from.CAFile, InsecureSkipTLSVerify: from.InsecureSkipTLSVerify,
+		}
+		if from.BasicAuth != nil {
+			endpoint.Username, endpoint.PasswordFile = from.BasicAuth.Username, from.BasicAuth.PasswordFile
+		}
+		out = append(out, endpoint)
+	}
+	return out
+}
+
+func receivers(settings config.Config) []action.Receiver {
+	var out []action.Receiver
+	for _, from := range settings.Receivers {
+		out = append(out, action.Receiver{
+			Name: from.Name, URL: from.URL, Timeout: time.Duration(from.TimeoutSeconds) * time.Second,
+			BearerTokenFile: from.BearerTokenFile, CAFile: from.CAFile, Headers: from.Headers,
+		})
+	}
+	return out
+}
+
+func storm(settings config.Config) controller.Storm {
+	return controller.Storm{
+		BreachedPercent: int(settings.Storm.BreachedPercent), MinimumTargets: int(settings.Storm.MinimumTargets),
+		Within: time.Duration(settings.Storm.WithinSeconds) * time.Second, Calm: time.Duration(settings.Storm.CalmSeconds) * time.Second,
+	}
+}

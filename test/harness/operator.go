@@ -1,0 +1,72 @@
+package harness
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"github.com/example/aiops-operator/internal/controller"
+	"github.com/example/aiops-operator/internal/operator"
+	"github.com/example/aiops-operator/test/cluster"
+)
+
+// Operator is one running operator process, inside of the test's process.
+type Operator struct {
+	Manager ctrl.Manager
+	cancel  context.CancelFunc
+	done    chan error
+}
+
+// Options returns the options of an operator on the cluster, with the rights of its own ServiceAccount.
+func Options(ctx context.Context, c *cluster.Cluster) (operator.Options, error) {
+	config, err := c.ServiceAccountConfig(ctx, Namespace, ServiceAccount)
+	if err != nil {
+		return operator.Options{}, fmt.Errorf("log in as the operator: %w", err)
+	}
+	return OptionsFor(config), nil
+}
+
+// OptionsFor returns the options of an operator with these rights.
+func OptionsFor(config *rest.Config) operator.Options {
+	return operator.Options{
+		Config:                  config,
+		Logger:                  logr.Discard(),
+		Clock:                   clock.RealClock{},
+		Storm:                   controller.Storm{BreachedPercent: 100, MinimumTargets: 1 << 20, Within: time.Minute, Calm: time.Minute},
+		LeaderElectionNamespace: Namespace,
+		Concurrency:             8,
+		Metrics:                 metricsserver.Options{BindAddress: "0"},
+		ProbeAddress:            "0",
+		Registry:                prometheus.NewRegistry(),
+		SharedProcess:           true,
+	}
+}
+
+// Start runs an operator until Stop, and returns when its caches are filled.
+func Start(ctx context.Context, options operator.Options) (*Operator, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	mgr, err := operator.New(ctx, options)
+	if err != nil {
+		cancel()
+		return nil, err
+	}
+	out := &Operator{Manager: mgr, cancel: cancel, done: make(chan error, 1)}
+	go func() { out.done <- mgr.Start(ctx) }()
+	if !mgr.GetCache().WaitForCacheSync(ctx) {
+		return nil, fmt.Errorf("fill the caches: %w", out.Stop())
+	}
+	return out, nil
+}
+
+// Stop ends the operator and returns what it ended with.
+func (o *Operator) Stop() error {
+	o.cancel()
+	return <-o.done
+}
