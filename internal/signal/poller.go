@@ -331,12 +331,10 @@ func (p *Poller) finish(asked *poll, reading Reading) []types.NamespacedName {
 // slotStart is when the slot began that now lies in. Slots are an interval long; where they lie is a hash of the question,
 // the same in every process, so that questions are spread and equal ones fall together.
 func slotStart(key pollKey, now time.Time) time.Time {
-	hash := fnv.New64a()
+	hash := fnv.New32a()
 	_, _ = hash.Write([]byte(key.queue + "\x00" + key.text))
-	length := uint64(key.interval)
-	offset := hash.Sum64() % length
-	elapsed := (uint64(now.UnixNano()) - offset) % length //nolint:gosec // time runs from 1970
-	return now.Add(-time.Duration(elapsed))               //nolint:gosec // shorter than the interval
+	offset := time.Duration(float64(hash.Sum32()) / (1 << 32) * float64(key.interval))
+	return now.Add(-time.Duration(now.UnixNano()-int64(offset)) % key.interval)
 }
 
 func latest(moments ...time.Time) time.Time {

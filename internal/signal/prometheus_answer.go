@@ -144,28 +144,31 @@ func decodeElement(element json.RawMessage, now time.Time) outcome {
 	return decodeValue(sample.Value, now)
 }
 
-// decodeValue reads a pair of time and value, as in [1700000000.123, "42"].
 func decodeValue(pair json.RawMessage, now time.Time) outcome {
-	var parts []json.RawMessage
-	if json.Unmarshal(pair, &parts) != nil || len(parts) != 2 || isNull(parts[0]) || isNull(parts[1]) {
-		return malformedResult()
-	}
-	var at float64
-	var text string
-	if json.Unmarshal(parts[0], &at) != nil || json.Unmarshal(parts[1], &text) != nil {
+	at, text, ok := decodePair(pair)
+	if !ok {
 		return malformedResult()
 	}
 	value, err := strconv.ParseFloat(text, 64)
-	if err != nil && !math.IsInf(value, 0) {
-		return malformedResult()
-	}
-	if math.IsNaN(value) || math.IsInf(value, 0) {
+	switch {
+	case math.IsNaN(value) || math.IsInf(value, 0):
 		return failed(aiopsv1.ReasonNotANumber, "answered with NaN or an infinity, as a division by zero does")
-	}
-	if float64(now.Unix())-at > sampleMaxAge.Seconds() {
+	case err != nil:
+		return malformedResult()
+	case float64(now.Unix())-at > sampleMaxAge.Seconds():
 		return failed(aiopsv1.ReasonStale, "answered with a value that is older than "+sampleMaxAge.String())
 	}
 	return outcome{value: value, alive: true}
+}
+
+// decodePair reads a time and a value, as in [1700000000.123, "42"].
+func decodePair(pair json.RawMessage) (at float64, text string, ok bool) {
+	var parts []json.RawMessage
+	if json.Unmarshal(pair, &parts) != nil || len(parts) != 2 || isNull(parts[0]) || isNull(parts[1]) {
+		return 0, "", false
+	}
+	ok = json.Unmarshal(parts[0], &at) == nil && json.Unmarshal(parts[1], &text) == nil
+	return at, text, ok
 }
 
 func malformedResult() outcome {

@@ -32,7 +32,10 @@ func (*RolloutStalled) Measure(_ context.Context, request Request) Reading {
 		return known(request, 0)
 	}
 	if rollout.LastProgressTime.IsZero() {
-		return unknown(request, aiopsv1.ReasonNotObserved, "When the rollout of %s last moved is not known", request.Target.Reference)
+		// The workload's controller has not seen the new template yet: nothing is wrong, and nothing is known.
+		reading := unknown(request, aiopsv1.ReasonNotObserved, "When the rollout of %s last moved is not known yet", request.Target.Reference)
+		reading.Resting = true
+		return reading
 	}
 	moved := notAfter(rollout.LastProgressTime, request.Now)
 	reading := known(request, request.Now.Sub(moved).Seconds())

@@ -33,7 +33,7 @@ func (*UnavailableReplicas) Measure(_ context.Context, request Request) Reading 
 		return reading
 	}
 	workload := request.Target
-	missing := max(0, workload.Replicas-workload.Available)
+	missing := max(0, int(workload.Replicas-workload.Available))
 	if missing == 0 {
 		return known(request, 0)
 	}
@@ -44,8 +44,8 @@ func (*UnavailableReplicas) Measure(_ context.Context, request Request) Reading 
 }
 
 // excusedPods is how many pods do not count, and when the first of them will.
-func excusedPods(request Request) (int32, time.Time) {
-	excused := int32(0)
+func excusedPods(request Request) (int, time.Time) {
+	excused := 0
 	var until time.Time
 	scaled := scaleGraceEnd(request)
 	for _, pod := range request.Target.Pods {
@@ -54,8 +54,7 @@ func excusedPods(request Request) (int32, time.Time) {
 			until = earliest(until, end)
 		}
 	}
-	absent := request.Target.Replicas - int32(min(len(request.Target.Pods), int(request.Target.Replicas)))
-	if absent > 0 && scaled.After(request.Now) {
+	if absent := int(request.Target.Replicas) - len(request.Target.Pods); absent > 0 && scaled.After(request.Now) {
 		excused += absent
 		until = earliest(until, scaled)
 	}
