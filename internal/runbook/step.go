@@ -14,7 +14,8 @@ func (m *machine) takeStep() bool {
 		m.say(aiopsv1.PhaseBreached, aiopsv1.ReasonNoSteps, "There are no steps: the breach is only reported. Set action or steps to have something done")
 		return true
 	}
-	for range len(m.in.Plan.Steps) + 1 {
+	// The rest of this pass over the steps, and at most one whole pass more before it is said that nothing can be run.
+	for range 2*len(m.in.Plan.Steps) + 1 {
 		if m.tryStep() {
 			return true
 		}
