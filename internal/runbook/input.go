@@ -14,14 +14,14 @@ type Problem struct {
 
 // Target is the workload, reduced to what decisions look at.
 type Target struct {
-	Summary      string
-	UID          string
-	Generation   int64
-	Replicas     int32
+	Summary       string
+	UID           string
+	Generation    int64
+	Replicas      int32
 	AvailablePods int32
-	Revision     string
-	TemplateHash string
-	Deleting     bool
+	Revision      string
+	TemplateHash  string
+	Deleting      bool
 	// Available says that every wanted pod is available and no rollout is under way.
 	Available bool
 	// Autoscaled says that something else sets replicas.
