@@ -244,10 +244,21 @@ func (m *machine) markRecovered() {
 	incident := m.status.Incident
 	incident.RecoveredTime = aiopsv1.TimePointer(m.in.Now)
 	incident.NotBeforeTime = nil
-	m.at(m.in.Now.Add(m.in.Plan.Recurrence))
+	if m.in.Plan.Recurrence > 0 { // else the pass that follows this write closes it
+		m.at(m.in.Now.Add(m.in.Plan.Recurrence))
+	}
 	lasted := m.in.Now.Sub(incident.StartTime.Or(m.in.Now))
 	m.event(Event{Reason: EventRecovered, Action: "Verify", Message: fmt.Sprintf("Recovered in %s: signal healthy for %s, %d/%d pods available",
 		span(lasted), span(m.in.Plan.Recovery), m.in.Target.AvailablePods, m.in.Target.Replicas)})
+}
+
+// recoveredText says how the incident ended, for as long as a new breach would still belong to it.
+func (m *machine) recoveredText(how string) string {
+	incident := m.status.Incident
+	if incident == nil || incident.StepName == "" {
+		return "Recovered: " + how
+	}
+	return fmt.Sprintf("Recovered: %s. A breach before %s goes on at step %q", how, clock(incident.RecoveredTime.Add(m.in.Plan.Recurrence)), incident.StepName)
 }
 
 func (m *machine) stayExhausted() bool {
@@ -299,6 +310,10 @@ func (m *machine) weighHealthy() {
 	if incident != nil && incident.RecoveredTime == nil {
 		m.say(aiopsv1.PhaseBreached, aiopsv1.ReasonRecovering, fmt.Sprintf("%s is healthy again; recovery must hold for %s with the workload available, and nothing is done meanwhile",
 			m.signalType(), span(m.in.Plan.Recovery)))
+		return
+	}
+	if incident != nil {
+		m.say(aiopsv1.PhaseWatching, aiopsv1.ReasonRecovered, m.keepMessage(aiopsv1.ReasonRecovered, m.recoveredText("the breach ended by itself")))
 		return
 	}
 	if problem := ThresholdProblem(m.in.Plan, *m.in.Target); problem != nil {

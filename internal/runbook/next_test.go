@@ -4,6 +4,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	aiopsv1 "github.com/example/aiops-operator/api/v1"
 )
 
@@ -25,4 +27,49 @@ func TestRefusalsAfterATriedStepEndExhausted(t *testing.T) {
 		"+660s Exhausted/Exhausted", "+660s warning StepFailed", "+660s warning StepRefused",
 		"+660s warning StepRefused", "+660s warning StepRefused", "+660s warning StepRefused", "+660s warning StepRefused", "+660s warning Exhausted",
 	)
+}
+
+func TestARecoveryIsNamedForAsLongAsABreachWouldBelongToIt(t *testing.T) {
+	s := newStory(t, specOf(step("restart", aiopsv1.ActionRestart), step("page", aiopsv1.ActionNotify)))
+	s.onRun = func(*aiopsv1.Order) { s.heal() }
+	s.breach()
+	s.wait(30 * time.Minute)
+	want := aiopsv1.Decision{
+		Summary: "0 >= 1", Reason: aiopsv1.ReasonRecovered, DecisionTime: aiopsv1.TimePointer(start().Add(120 * time.Second)),
+		Message: `Recovered: ran Restart on Deployment/web. A breach before 2026-01-01T04:02:00Z goes on at step "page"`,
+	}
+	if difference := cmp.Diff(&want, s.task.Status.Decision); difference != "" {
+		t.Errorf("decision half an hour later (-want +got):\n%s", difference)
+	}
+	s.wait(time.Hour)
+	if got := s.task.Status.Decision.Message; got != "Nothing to do" || s.task.Status.Incident != nil {
+		t.Errorf("after the incident: message %q, incident %+v", got, s.task.Status.Incident)
+	}
+}
+
+func TestABreachThatEndsByItselfIsSaidToHaveDoneSo(t *testing.T) {
+	s := newStory(t, specOf(step("restart", aiopsv1.ActionRestart)))
+	s.refusals["restart"] = refusal(aiopsv1.ReasonTargetPaused, false)
+	s.breach()
+	s.wait(2 * time.Minute)
+	s.heal()
+	s.wait(2 * time.Minute)
+	want := `Recovered: the breach ended by itself. A breach before 2026-01-01T04:03:00Z goes on at step "restart"`
+	if got := s.task.Status.Decision.Message; got != want {
+		t.Errorf("message %q, want %q", got, want)
+	}
+}
+
+func TestWithoutRecurrenceTheIncidentEndsWithItsRecovery(t *testing.T) {
+	spec := specOf(step("restart", aiopsv1.ActionRestart))
+	spec.Limits.RecurrenceSeconds = pointer(int32(0))
+	s := newStory(t, spec)
+	s.onRun = func(*aiopsv1.Order) { s.heal() }
+	s.breach()
+	s.wait(2 * time.Minute)
+	s.wantWords("+0s Breached/Holding", "+60s Acting/Ordered", "+60s warning Breached", "+60s run Restart", "+60s Verifying/Verifying",
+		"+60s event ActionExecuted", "+120s Watching/Recovered", "+120s event Recovered", "+120s Watching/Healthy")
+	if s.task.Status.Incident != nil {
+		t.Errorf("incident %+v, want none", s.task.Status.Incident)
+	}
 }

@@ -68,6 +68,7 @@ func TestABadReleaseIsRolledBackAndRecoveryIsProven(t *testing.T) {
 		`+70s event ActionExecuted: Step "back" 1/2: ran Rollback on Deployment/web`,
 		"+135s Watching/Recovered",
 		"+135s event Recovered: Recovered in 65s: signal healthy for 60s, 3/3 pods available",
+		"+3735s Watching/Healthy",
 	)
 	want := `Ran Rollback on Deployment/web. Recovery must hold for 60s; step "back" 1/2 gives up at 2026-01-01T03:11:10Z, then step "page" (Notify) follows`
 	if difference := cmp.Diff(want, message); difference != "" {

@@ -25,7 +25,7 @@ func (m *machine) verify(order *aiopsv1.Order) bool {
 		m.endOrder(aiopsv1.ResultRecovered, aiopsv1.ReasonRecovered, order.Message)
 		m.advance(false)
 		m.markRecovered()
-		m.say(aiopsv1.PhaseWatching, aiopsv1.ReasonRecovered, "Recovered: "+order.Message)
+		m.say(aiopsv1.PhaseWatching, aiopsv1.ReasonRecovered, m.recoveredText(order.Message))
 		return true
 	}
 	deadline := order.DeadlineTime.Or(m.in.Now)
