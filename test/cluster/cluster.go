@@ -207,7 +207,7 @@ func startOrder() []string {
 // runningIn finds the processes of a cluster that was started in the folder, in the order they were started.
 func runningIn(dir string) ([]*process, error) {
 	var running []*process
-	for _, name := range startOrder() {
+	for _, name := range append(startOrder(), adoptedNames(dir)...) {
 		found, err := recall(dir, name)
 		if err != nil {
 			return nil, err

@@ -1,0 +1,199 @@
+//go:build unix
+
+package harness
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/example/aiops-operator/test/cluster"
+)
+
+const (
+	// tokenLifetime outlasts any look around a cluster that was left running.
+	tokenLifetime = 24 * time.Hour
+	// stopTimeout is how long the operator may take to finish what it is doing.
+	stopTimeout = 35 * time.Second
+)
+
+// Process is the operator's own program, running beside the cluster as its pod would in it.
+type Process struct {
+	// Started is the moment right before the program was started.
+	Started time.Time
+	// LogFile receives what the program prints.
+	LogFile string
+
+	command *exec.Cmd
+	probe   string
+	done    chan struct{}
+}
+
+// ProcessOptions are what differs from one process to the next.
+type ProcessOptions struct {
+	// Name tells the processes of one cluster apart.
+	Name string
+	// Config is the content of the operator's configuration file.
+	Config string
+	// Flags are added to those that every process here gets.
+	Flags []string
+}
+
+// BuildOperator builds the operator into the cache, or finds it up to date, and returns where it is.
+func BuildOperator(ctx context.Context) (string, error) {
+	folder, err := cluster.CacheFolder()
+	if err != nil {
+		return "", err
+	}
+	path := filepath.Join(folder, "operator", "manager")
+	command := exec.CommandContext(ctx, "go", "build", "-C", Root(), "-trimpath", "-o", path, "./cmd")
+	if printed, err := command.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("build the operator: %w\n%s", err, printed)
+	}
+	return path, nil
+}
+
+// StartProcess starts the program at path with leader election, as the operator's ServiceAccount. It ends with the cluster, or
+// with Stop or Kill.
+func StartProcess(ctx context.Context, c *cluster.Cluster, path string, options ProcessOptions) (*Process, error) {
+	kubeconfig, err := writeKubeconfig(ctx, c, options.Name)
+	if err != nil {
+		return nil, err
+	}
+	config := filepath.Join(c.Dir(), "configuration", options.Name+".yaml")
+	if err := os.WriteFile(config, []byte(options.Config), 0o600); err != nil {
+		return nil, fmt.Errorf("write the operator's configuration: %w", err)
+	}
+	probe, err := freeAddress()
+	if err != nil {
+		return nil, err
+	}
+	arguments := append([]string{
+		"--kubeconfig=" + kubeconfig, "--config=" + config, "--leader-elect", "--leader-election-namespace=" + Namespace,
+		"--metrics-bind-address=0", "--health-probe-bind-address=" + probe,
+	}, options.Flags...)
+	process := &Process{LogFile: c.LogFile(options.Name), probe: "http://" + probe + "/readyz", done: make(chan struct{})}
+	if err := process.start(path, arguments); err != nil {
+		return nil, err
+	}
+	return process, c.Adopt(options.Name, process.PID())
+}
+
+// start gives the program a session of its own, so that Ctrl-C reaches only whoever knows in which order things are stopped.
+func (p *Process) start(path string, arguments []string) error {
+	output, err := os.OpenFile(p.LogFile, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return fmt.Errorf("create the operator's log: %w", err)
+	}
+	defer output.Close()
+	p.command = exec.Command(path, arguments...)
+	p.command.Stdout, p.command.Stderr = output, output
+	p.command.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	p.Started = time.Now()
+	if err := p.command.Start(); err != nil {
+		return fmt.Errorf("start the operator: %w", err)
+	}
+	go func() {
+		_ = p.command.Wait() // the way it ended is in its log
+		close(p.done)
+	}()
+	return nil
+}
+
+// PID is the number of the process.
+func (p *Process) PID() int { return p.command.Process.Pid }
+
+// Done is closed when the process has ended.
+func (p *Process) Done() <-chan struct{} { return p.done }
+
+// WaitReady returns when the program says that its caches are filled.
+func (p *Process) WaitReady(ctx context.Context) error {
+	err := wait.PollUntilContextTimeout(ctx, 10*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
+		select {
+		case <-p.done:
+			return false, fmt.Errorf("it ended; see %s", p.LogFile)
+		default:
+			return answersOK(ctx, p.probe), nil
+		}
+	})
+	if err != nil {
+		return fmt.Errorf("wait for the operator to be ready: %w", err)
+	}
+	return nil
+}
+
+// Stop asks the process to end and returns when it has.
+func (p *Process) Stop() error {
+	if err := p.command.Process.Signal(syscall.SIGTERM); err != nil {
+		return nil //nolint:nilerr // it has ended
+	}
+	timer := time.NewTimer(stopTimeout)
+	defer timer.Stop()
+	select {
+	case <-p.done:
+		return nil
+	case <-timer.C:
+		p.Kill()
+		return fmt.Errorf("the operator did not end within %s of being asked to; see %s", stopTimeout, p.LogFile)
+	}
+}
+
+// Kill ends the process as a crash would, and returns when it is gone.
+func (p *Process) Kill() {
+	_ = p.command.Process.Kill() // it may have ended
+	<-p.done
+}
+
+// writeKubeconfig stores access as the operator's ServiceAccount.
+func writeKubeconfig(ctx context.Context, c *cluster.Cluster, name string) (string, error) {
+	writer, err := NewClient(c.Config())
+	if err != nil {
+		return "", err
+	}
+	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: ServiceAccount}}
+	token := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: Of(int64(tokenLifetime.Seconds()))}}
+	if err := writer.SubResource("token").Create(ctx, account, token); err != nil {
+		return "", fmt.Errorf("log in as the operator: %w", err)
+	}
+	config, err := c.ServiceAccountConfig(ctx, Namespace, ServiceAccount)
+	if err != nil {
+		return "", fmt.Errorf("log in as the operator: %w", err)
+	}
+	config.BearerToken = token.Status.Token
+	path := filepath.Join(c.Dir(), "configuration", name+".kubeconfig")
+	return path, c.WriteKubeconfig(path, config)
+}
+
+func freeAddress() (string, error) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", fmt.Errorf("find a free port: %w", err)
+	}
+	return listener.Addr().String(), listener.Close()
+}
+
+func answersOK(ctx context.Context, url string) bool {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return false
+	}
+	answer, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return false
+	}
+	defer answer.Body.Close()
+	_, _ = io.Copy(io.Discard, io.LimitReader(answer.Body, 4096))
+	return answer.StatusCode == http.StatusOK
+}
