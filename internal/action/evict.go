@@ -45,9 +45,9 @@ func (e *Evict) Plan(ctx context.Context, request Request) (Plan, *Refusal, erro
 	if len(unhealthy) == 0 {
 		return Plan{}, nothingToEvict(state), nil
 	}
-	unhealthy = unhealthy[:min(len(unhealthy), mostPods(request.Step))]
+	unhealthy = choose(request, unhealthy, mostPods(request.Step))
 	plan := Plan{
-		PodUIDs: uidsOf(unhealthy, aiopsv1.MaxPodUIDs),
+		PodUIDs: uidsOf(unhealthy),
 		Message: fmt.Sprintf("evicted %s of %s: %s", count(len(unhealthy), "unhealthy pod"), state.Reference, list(namesOf(unhealthy))),
 	}
 	request.Order = &aiopsv1.Order{PodUIDs: plan.PodUIDs}

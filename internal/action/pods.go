@@ -78,12 +78,39 @@ func doesNotComeUp(pod *target.Pod) bool {
 	return false
 }
 
-func uidsOf(pods []target.Pod, most int) []string {
+// choose picks the pods of a plan: the first of those that qualify. Planned again for a recorded order, the choice stands as long
+// as every pod in it still qualifies or is gone, even if by now others would come first.
+func choose(request Request, qualified []target.Pod, most int) []target.Pod {
+	if recorded := recordedPods(request, qualified); len(recorded) > 0 && len(recorded) <= most {
+		return recorded
+	}
+	return qualified[:min(len(qualified), most)]
+}
+
+func recordedPods(request Request, qualified []target.Pod) []target.Pod {
+	if request.Order == nil {
+		return nil
+	}
+	recorded := make([]target.Pod, 0, len(request.Order.PodUIDs))
+	for _, uid := range request.Order.PodUIDs {
+		uid := types.UID(uid)
+		at := slices.IndexFunc(qualified, func(pod target.Pod) bool { return pod.UID == uid })
+		switch {
+		case at >= 0:
+			recorded = append(recorded, qualified[at])
+		case podName(&request.Target, uid) == "":
+			recorded = append(recorded, target.Pod{Name: "one that is gone", UID: uid})
+		default:
+			return nil
+		}
+	}
+	return recorded
+}
+
+func uidsOf(pods []target.Pod) []string {
 	var uids []string
 	for i := range pods {
-		if len(uids) < most {
-			uids = append(uids, string(pods[i].UID))
-		}
+		uids = append(uids, string(pods[i].UID))
 	}
 	return uids
 }

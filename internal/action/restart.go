@@ -38,7 +38,7 @@ func (*Restart) Plan(_ context.Context, request Request) (Plan, *Refusal, error)
 	}
 	plan := Plan{Message: fmt.Sprintf("restarted %s", state.Reference)}
 	if state.Ordered {
-		plan.PodUIDs = uidsOf(unhealthyPods(request), aiopsv1.MaxPodUIDs)
+		plan.PodUIDs = uidsOf(choose(request, unhealthyPods(request), aiopsv1.MaxPodUIDs))
 	}
 	return plan, nil, nil
 }

@@ -75,7 +75,7 @@ func (r *Rollback) Plan(ctx context.Context, request Request) (Plan, *Refusal, e
 		Message:  fmt.Sprintf("rolled back %s from revision %s to %s", state.Reference, describe(object, current), goal),
 	}
 	if state.Ordered && current != nil {
-		plan.PodUIDs = uidsOf(unreadyOf(state, current.name), aiopsv1.MaxPodUIDs)
+		plan.PodUIDs = uidsOf(choose(request, unreadyOf(state, current.name), aiopsv1.MaxPodUIDs))
 	}
 	return plan, nil, nil
 }
