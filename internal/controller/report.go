@@ -3,10 +3,11 @@ package controller
 import (
 	"context"
 	"fmt"
+	"reflect"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
+
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
@@ -19,7 +20,7 @@ import (
 func (r *Reconciler) report(ctx context.Context, p *pass) error {
 	before := p.task
 	r.Metrics.Phase(p.key, p.decision.Status.Phase)
-	if equality.Semantic.DeepEqual(before.Status, p.decision.Status) {
+	if reflect.DeepEqual(before.Status, p.decision.Status) {
 		return nil
 	}
 	after := before.DeepCopy()
