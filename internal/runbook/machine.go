@@ -40,7 +40,9 @@ type machine struct {
 }
 
 func newMachine(in Input) *machine {
-	return &machine{in: in, status: in.Task.Status.DeepCopy()}
+	status := in.Task.Status.DeepCopy()
+	repair(in, status)
+	return &machine{in: in, status: status}
 }
 
 // say sets what the status tells. The last word of a pass wins.

@@ -56,15 +56,25 @@ func (m *machine) rest() bool {
 	return true
 }
 
-// followPlan ends an incident whose target, signals or steps are no longer those that it began with.
+// followPlan ends an incident whose target, signals or steps are no longer those that it began with, and an order that is not its
+// own: status may have been restored from elsewhere or written by hand.
 func (m *machine) followPlan() bool {
+	if incident := m.status.Incident; incident != nil && incident.PlanHash != m.in.Plan.Hash {
+		m.dropOrder(Problem{aiopsv1.ReasonSpecChanged, "target, signals or steps were changed"})
+		m.status.Incident = nil
+	}
+	if order := m.status.Order; order != nil && !m.ordered(order) {
+		m.dropOrder(Problem{aiopsv1.ReasonSuperseded, "the order is not one of this incident"})
+	}
+	return false
+}
+
+func (m *machine) ordered(order *aiopsv1.Order) bool {
 	incident := m.status.Incident
-	if incident == nil || incident.PlanHash == m.in.Plan.Hash {
+	if _, found := m.in.Plan.Step(order.StepName); !found || incident == nil || incident.StepName != order.StepName {
 		return false
 	}
-	m.dropOrder(Problem{aiopsv1.ReasonSpecChanged, "target, signals or steps were changed"})
-	m.status.Incident = nil
-	return false
+	return order.ID == m.orderID(incident, order.StepName)
 }
 
 func (m *machine) answerRequests() bool {

@@ -55,8 +55,8 @@ func storm(in Input, _ *aiopsv1.AITaskStatus) *limit {
 // request as the action and knows of other tasks' actions and of those that a lost status forgot.
 func cooldown(in Input, status *aiopsv1.AITaskStatus) *limit {
 	last := in.Target.LastActionTime
-	if last.After(in.Now.Add(MaxClockSkew)) {
-		last = in.Now // a stamp from the future must not hold for ever
+	if last.After(in.Now.Add(clockTolerance)) {
+		last = time.Time{} // no replica wrote this; counted from, it would hold every action back for ever
 	}
 	if n := len(status.Executions); n > 0 && status.Executions[n-1].After(last) {
 		last = status.Executions[n-1].Time

@@ -110,7 +110,7 @@ func (m *machine) reportDecision() {
 	if !m.nextAllowed.IsZero() {
 		next.NextAllowedTime = aiopsv1.TimePointer(m.nextAllowed)
 	}
-	if before := m.in.Task.Status.Decision; before != nil && before.Reason == next.Reason {
+	if before := m.status.Decision; before != nil && before.Reason == next.Reason && before.DecisionTime != nil {
 		next.DecisionTime = before.DecisionTime
 	}
 	m.status.Decision = next
@@ -151,7 +151,7 @@ func (m *machine) reportConditions() {
 }
 
 func (m *machine) transitionTime(next aiopsv1.Condition) *aiopsv1.Time {
-	if before := conditionOf(m.in.Task.Status.Conditions, next.Type); before != nil && before.Status == next.Status && before.LastTransitionTime != nil {
+	if before := conditionOf(m.status.Conditions, next.Type); before != nil && before.Status == next.Status && before.LastTransitionTime != nil {
 		return before.LastTransitionTime
 	}
 	return aiopsv1.TimePointer(m.in.Now)
