@@ -41,23 +41,23 @@ func newAuthority(commonName string) (*keyPair, error) {
 }
 
 // serving issues a certificate for a server on the loopback address with additional names.
-func (authority *keyPair) serving(commonName string, names ...string) (*keyPair, error) {
+func (pair *keyPair) serving(commonName string, names ...string) (*keyPair, error) {
 	return sign(&x509.Certificate{
 		Subject:     pkix.Name{CommonName: commonName},
 		KeyUsage:    x509.KeyUsageDigitalSignature,
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
 		DNSNames:    append([]string{"localhost"}, names...),
 		IPAddresses: []net.IP{net.ParseIP(loopback), net.ParseIP(serviceAddress)},
-	}, authority)
+	}, pair)
 }
 
 // client issues a certificate whose common name is the user and whose organizations are the groups.
-func (authority *keyPair) client(user string, groups ...string) (*keyPair, error) {
+func (pair *keyPair) client(user string, groups ...string) (*keyPair, error) {
 	return sign(&x509.Certificate{
 		Subject:     pkix.Name{CommonName: user, Organization: groups},
 		KeyUsage:    x509.KeyUsageDigitalSignature,
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
-	}, authority)
+	}, pair)
 }
 
 // sign completes the template with a key of its own and signs it, with that key itself when there is no authority.
@@ -138,16 +138,9 @@ func writeCertificates(folder string) (*authorities, error) {
 	if err != nil {
 		return nil, err
 	}
-	tokens, err := newAuthority("service-accounts")
+	tokens, err := writeTokenKey(folder)
 	if err != nil {
 		return nil, err
-	}
-	public, err := tokens.publicKeyPEM()
-	if err != nil {
-		return nil, err
-	}
-	if err := os.WriteFile(filepath.Join(folder, "service-accounts.pub"), public, 0o600); err != nil {
-		return nil, fmt.Errorf("write the public key of ServiceAccount tokens: %w", err)
 	}
 	pairs := map[string]func() (*keyPair, error){
 		"cluster":          func() (*keyPair, error) { return cluster, nil },
@@ -161,8 +154,8 @@ func writeCertificates(folder string) (*authorities, error) {
 		"kube-apiserver-client": func() (*keyPair, error) { return cluster.client("kube-apiserver", "system:masters") },
 		"front-proxy-client":    func() (*keyPair, error) { return frontProxy.client("front-proxy-client") },
 	}
-	for name, make := range pairs {
-		pair, err := make()
+	for name, issue := range pairs {
+		pair, err := issue()
 		if err != nil {
 			return nil, err
 		}
@@ -171,4 +164,20 @@ func writeCertificates(folder string) (*authorities, error) {
 		}
 	}
 	return &authorities{cluster: cluster, frontProxy: frontProxy}, nil
+}
+
+// writeTokenKey makes the key that signs ServiceAccount tokens and stores the half that verifies them.
+func writeTokenKey(folder string) (*keyPair, error) {
+	tokens, err := newAuthority("service-accounts")
+	if err != nil {
+		return nil, err
+	}
+	public, err := tokens.publicKeyPEM()
+	if err != nil {
+		return nil, err
+	}
+	if err := os.WriteFile(filepath.Join(folder, "service-accounts.pub"), public, 0o600); err != nil {
+		return nil, fmt.Errorf("write the public key of ServiceAccount tokens: %w", err)
+	}
+	return tokens, nil
 }

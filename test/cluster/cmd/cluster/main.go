@@ -22,8 +22,7 @@ import (
 const usage = `usage:
   cluster up [--dir D] [--nodes N] [--metrics-server] [--audit]
   cluster down [--dir D]
-  cluster build [name...]
-`
+  cluster build [name...]`
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -38,7 +37,7 @@ func main() {
 // run keeps what a script may read (out) apart from progress (log).
 func run(ctx context.Context, arguments []string, out, log io.Writer) error {
 	if len(arguments) == 0 {
-		return errors.New("no command\n" + usage)
+		return fmt.Errorf("no command\n%s", usage)
 	}
 	switch command, rest := arguments[0], arguments[1:]; command {
 	case "up":
