@@ -142,8 +142,8 @@ func (m *machine) dropOrder(problem Problem) {
 	if order == nil {
 		return
 	}
-	ran := order.State == aiopsv1.OrderVerifying
-	if !ran && m.in.Target != nil && m.in.Target.LastOrder == order.ID {
+	ran := order.State != aiopsv1.OrderRecorded
+	if !ran && m.leftStamp(order) {
 		m.countExecution(order.Action)
 		ran = true
 	}
@@ -156,6 +156,10 @@ func (m *machine) dropOrder(problem Problem) {
 	}
 	m.event(Event{Reason: reason, Action: order.Action, Message: m.stepText(order.StepName) + ": " + problem.Message})
 	m.endOrder(result, problem.Reason, problem.Message)
+}
+
+func (m *machine) leftStamp(order *aiopsv1.Order) bool {
+	return m.in.Target != nil && m.in.Target.LastOrder == order.ID
 }
 
 // countExecution books an action that ran. Accompanying ones are no load on the target: they use up no budget.

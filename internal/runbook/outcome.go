@@ -2,6 +2,7 @@ package runbook
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -17,10 +18,18 @@ type Execution struct {
 	Interrupted bool
 }
 
+// recordedOrder returns the order that may be about to run, or nil: a result that was written already is not written again.
+func (m *machine) recordedOrder() *aiopsv1.Order {
+	if order := m.status.Order; order != nil && order.State == aiopsv1.OrderRecorded {
+		return order
+	}
+	return nil
+}
+
 // Executed records that the order ran. in.Task is the task that holds the order.
 func Executed(in Input, execution Execution) Decision {
 	m := newMachine(in)
-	order := m.status.Order
+	order := m.recordedOrder()
 	if order == nil {
 		m.keep()
 		return m.finish()
@@ -59,22 +68,30 @@ func (m *machine) tellExecution(order *aiopsv1.Order, execution Execution) {
 	m.event(Event{Reason: EventActionExecuted, Action: order.Action, Message: m.stepText(order.StepName) + ": " + order.Message})
 }
 
-// Withdrawn records that the order must not run. It costs no attempt; the step is looked at again after a pause.
+// Withdrawn records that the order must not run. It costs no attempt; the step is looked at again after a pause. An order that left
+// its stamp did run, and counts.
 func Withdrawn(in Input, problem Problem) Decision {
 	m := newMachine(in)
-	order := m.status.Order
+	order := m.recordedOrder()
 	if order == nil {
 		m.keep()
 		return m.finish()
 	}
 	text := m.stepText(order.StepName) + " was not run: " + problem.Message
-	if !m.remembers(order.ID, aiopsv1.ResultWithdrawn, problem.Reason) {
-		m.event(Event{Reason: EventWithdrawn, Action: order.Action, Message: text})
+	if m.leftStamp(order) {
+		text = m.stepText(order.StepName) + " ran and is not judged: " + problem.Message
+		m.dropOrder(problem)
+		m.advance(false)
+	} else {
+		if !m.remembers(order.ID, aiopsv1.ResultWithdrawn, problem.Reason) {
+			m.event(Event{Reason: EventWithdrawn, Action: order.Action, Message: text})
+		}
+		m.endOrder(aiopsv1.ResultWithdrawn, problem.Reason, problem.Message)
 	}
-	m.endOrder(aiopsv1.ResultWithdrawn, problem.Reason, problem.Message)
 	until := m.in.Now.Add(withdrawBackoff + m.jitter())
-	if m.status.Incident != nil {
-		m.status.Incident.NotBeforeTime = aiopsv1.TimePointer(until)
+	if incident := m.status.Incident; incident != nil {
+		until = later(until, incident.NotBeforeTime.Or(until))
+		incident.NotBeforeTime = aiopsv1.TimePointer(until)
 	}
 	m.say(aiopsv1.PhaseBlocked, problem.Reason, upperFirst(text))
 	m.nextAllowed = until
@@ -91,25 +108,41 @@ func (m *machine) jitter() time.Duration {
 	return time.Duration(number) * time.Nanosecond % withdrawJitter
 }
 
-// RefusedByAction records that the action itself found that it cannot be run.
+// RefusedByAction records that the action itself found that it cannot be run. What ends by itself is waited for, for as long as the
+// step's timeout.
 func RefusedByAction(in Input, refusal Refusal) Decision {
-	if refusal.Wait {
-		return Withdrawn(in, refusal.Problem)
-	}
 	m := newMachine(in)
-	order := m.status.Order
+	order := m.recordedOrder()
 	if order == nil {
 		m.keep()
 		return m.finish()
 	}
-	m.event(Event{Warning: true, Reason: EventStepRefused, Action: order.Action,
-		Message: fmt.Sprintf("%s (%s): %s: %s", m.stepText(order.StepName), order.Action, refusal.Reason, refusal.Message)})
+	if refusal.Wait && !m.waitedInVain(order, refusal.Reason) {
+		return Withdrawn(in, refusal.Problem)
+	}
+	if !m.remembers(order.ID, aiopsv1.ResultRefused, refusal.Reason) {
+		m.event(Event{Warning: true, Reason: EventStepRefused, Action: order.Action,
+			Message: fmt.Sprintf("%s (%s): %s: %s", m.stepText(order.StepName), order.Action, refusal.Reason, refusal.Message)})
+	}
 	m.endOrder(aiopsv1.ResultRefused, refusal.Reason, refusal.Message)
 	m.advance(true)
 	if m.phase == "" {
 		m.say(aiopsv1.PhaseBlocked, refusal.Reason, refusal.Message)
+		m.nextAllowed = m.in.Now
+		if incident := m.status.Incident; incident != nil {
+			m.nextAllowed = incident.NotBeforeTime.Or(m.in.Now)
+		}
 	}
 	return m.finish()
+}
+
+// waitedInVain says that the same order has met with the same refusal for as long as its step may take.
+func (m *machine) waitedInVain(order *aiopsv1.Order, reason string) bool {
+	step, _ := m.in.Plan.Step(order.StepName)
+	return slices.ContainsFunc(m.status.History, func(entry aiopsv1.HistoryEntry) bool {
+		return entry.ID == order.ID && entry.Result == aiopsv1.ResultWithdrawn && entry.Reason == reason &&
+			!m.in.Now.Before(entry.EndTime.Or(m.in.Now).Add(timeoutOf(step)))
+	})
 }
 
 // Held says what the recorded order waits for.

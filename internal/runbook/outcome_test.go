@@ -1,0 +1,103 @@
+package runbook
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	aiopsv1 "github.com/example/aiops-operator/api/v1"
+)
+
+func TestAResultThatWasWrittenIsNotCountedAgain(t *testing.T) {
+	s := newStory(t, specOf(step("restart", aiopsv1.ActionRestart)))
+	s.breach()
+	s.wait(65 * time.Second)
+	problem := Problem{aiopsv1.ReasonSuperseded, "late"}
+	for name, decision := range map[string]Decision{
+		"Executed":        Executed(s.input(), Execution{After: s.target.Image()}),
+		"Withdrawn":       Withdrawn(s.input(), problem),
+		"RefusedByAction": RefusedByAction(s.input(), Refusal{Problem: problem}),
+	} {
+		if difference := cmp.Diff(s.task.Status, decision.Status); difference != "" || len(decision.Events) > 0 {
+			t.Errorf("%s changed the status (-before +after):\n%s\nevents %+v", name, difference, decision.Events)
+		}
+	}
+	s.task.Status = aiopsv1.AITaskStatus{Phase: aiopsv1.PhaseWatching}
+	if got := Executed(s.input(), Execution{}).Status; got.Phase != aiopsv1.PhaseWatching || got.LastExecutionTime != nil {
+		t.Errorf("a wiped status became %s", encode(got))
+	}
+}
+
+func TestAWithdrawnOrderThatLeftItsStampCountsAsExecuted(t *testing.T) {
+	s := recorded(t, specOf(step("restart", aiopsv1.ActionRestart), step("page", aiopsv1.ActionNotify)))
+	s.target.LastOrder = s.task.Status.Order.ID // it ran, and the process died before it could say so
+	s.task.Spec.Mode = aiopsv1.ModeObserve
+	s.settle()
+	if got := len(s.task.Status.Executions); got != 1 || s.task.Status.LastExecutionTime == nil {
+		t.Errorf("%d executions, last %v, want one", got, s.task.Status.LastExecutionTime)
+	}
+	want := aiopsv1.Incident{
+		ID: s.task.Status.Incident.ID, StartTime: at(time.Minute), Pass: 1, StepName: "page", Cause: aiopsv1.CauseIncident, Attempts: 1, ExecutedInPass: 1,
+		PlanHash: PlanOf(&s.task.Spec).Hash, TargetUID: targetUID, NotBeforeTime: s.task.Status.Decision.NextAllowedTime,
+	}
+	if difference := cmp.Diff(&want, s.task.Status.Incident); difference != "" {
+		t.Errorf("incident (-want +got):\n%s", difference)
+	}
+	if got := s.task.Status.History[0]; got.Result != aiopsv1.ResultCancelled {
+		t.Errorf("history %+v, want a cancelled order", got)
+	}
+}
+
+func TestAWithdrawalKeepsALongerPause(t *testing.T) {
+	s := recorded(t, specOf(step("restart", aiopsv1.ActionRestart)))
+	s.target.LastOrder = s.task.Status.Order.ID
+	s.task.Spec.Mode = aiopsv1.ModeObserve
+	s.settle()
+	if got := s.task.Status.Decision.NextAllowedTime; !got.Equal(*at(6 * time.Minute)) {
+		t.Errorf("next allowed at %s, want the end of the cooldown", got)
+	}
+}
+
+func TestAnActionThatWaitsIsGivenUpAtTheStepsTimeout(t *testing.T) {
+	s := newStory(t, specOf(step("evict", aiopsv1.ActionEvict), step("restart", aiopsv1.ActionRestart)))
+	blocked := refusal(aiopsv1.ReasonBlockedByDisruptionBudget, true)
+	s.outcome = func(order *aiopsv1.Order) Decision {
+		if order.Action == string(aiopsv1.ActionEvict) {
+			return RefusedByAction(s.input(), *blocked)
+		}
+		return Executed(s.input(), Execution{After: s.target.Image()})
+	}
+	s.breach()
+	s.wait(659 * time.Second)
+	if got := s.task.Status; got.Incident.StepName != "evict" || got.Incident.Attempts != 0 || len(got.History) != 1 {
+		t.Errorf("while it waits: %s", encode(got))
+	}
+	s.log = nil
+	s.wait(30 * time.Second)
+	if got := s.task.Status; got.Incident.StepName != "restart" || got.Incident.Attempts != 1 {
+		t.Errorf("after the step's timeout: %s", encode(got))
+	}
+	if got := s.task.Status.History[0]; got.Result != aiopsv1.ResultRefused || got.Reason != aiopsv1.ReasonBlockedByDisruptionBudget {
+		t.Errorf("history %+v, want a refusal", got)
+	}
+}
+
+func TestAnActionsRefusalIsToldOnceAndNamesItsNextTime(t *testing.T) {
+	s := newStory(t, specOf(step("restart", aiopsv1.ActionRestart)))
+	s.outcome = func(*aiopsv1.Order) Decision {
+		return RefusedByAction(s.input(), *refusal(aiopsv1.ReasonForbidden, false))
+	}
+	s.breach()
+	s.wait(30 * time.Minute)
+	told := 0
+	for _, line := range s.log {
+		if strings.Contains(line, `StepRefused: Step "restart" 1/1 (Restart): Forbidden: says Forbidden`) {
+			told++
+		}
+	}
+	if told != 1 || len(s.task.Status.History) != 1 || s.task.Status.Incident.Attempts != 0 {
+		t.Errorf("told %d times, history %+v: %v", told, s.task.Status.History, s.log)
+	}
+}
