@@ -3,6 +3,7 @@ package harness
 import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
@@ -88,4 +89,9 @@ func Task(namespace, name string, action aiopsv1.ShortAction) *aiopsv1.AITask {
 			ForSeconds: Of[int32](0), RecoverySeconds: Of[int32](1),
 		},
 	}
+}
+
+// RequestCPU sets the CPU request of a Deployment's container.
+func RequestCPU(deployment *appsv1.Deployment, quantity string) {
+	deployment.Spec.Template.Spec.Containers[0].Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(quantity)}
 }

@@ -1,0 +1,139 @@
+package controller
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	aiopsv1 "github.com/example/aiops-operator/api/v1"
+	"github.com/example/aiops-operator/internal/target"
+)
+
+// stormFleet watches count targets with one task each, and a second task on the first target.
+func stormFleet(count int, now time.Time) *Fleet {
+	fleet := NewFleet(nil, Storm{BreachedPercent: 30, MinimumTargets: 10, Within: time.Minute, Calm: 5 * time.Minute})
+	for i := range count {
+		fleet.observed(taskKey(i), targetOf(i), false, now)
+	}
+	fleet.observed(types.NamespacedName{Namespace: "shop", Name: "second"}, targetOf(0), false, now)
+	return fleet
+}
+
+func taskKey(i int) types.NamespacedName {
+	return types.NamespacedName{Namespace: "shop", Name: fmt.Sprintf("task-%d", i)}
+}
+
+func targetOf(i int) target.Reference {
+	return target.Reference{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "shop", Name: fmt.Sprintf("web-%d", i)}
+}
+
+func TestStormHoldsWhenManyTargetsBreachTogether(t *testing.T) {
+	start := time.Date(2026, 1, 1, 3, 0, 0, 0, time.UTC)
+	tests := []struct {
+		name     string
+		watched  int
+		breached int
+		apart    time.Duration
+		want     bool
+	}{
+		{"a third of many", 80, 24, time.Second, true},
+		{"just under a third of many", 80, 23, time.Second, false},
+		{"all of a few", 9, 9, time.Second, false},
+		{"the minimum", 10, 10, time.Second, true},
+		{"one after the other", 80, 24, time.Minute, false},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			fleet := stormFleet(test.watched, start)
+			now := start
+			for i := range test.breached {
+				fleet.observed(taskKey(i), targetOf(i), true, now)
+				now = now.Add(test.apart)
+			}
+			if got := fleet.storm(now) != nil; got != test.want {
+				t.Errorf("storm = %v, want %v", got, test.want)
+			}
+		})
+	}
+}
+
+func TestTasksOnOneTargetCountOnce(t *testing.T) {
+	start := time.Date(2026, 1, 1, 3, 0, 0, 0, time.UTC)
+	fleet := stormFleet(10, start)
+	for i := range 9 {
+		fleet.observed(taskKey(i), targetOf(i), true, start)
+	}
+	fleet.observed(types.NamespacedName{Namespace: "shop", Name: "second"}, targetOf(0), true, start)
+	if problem := fleet.storm(start); problem != nil {
+		t.Errorf("9 breached targets seen by 10 tasks made a storm: %v", problem)
+	}
+}
+
+func TestStormSaysTheSameUntilItHasBeenCalmLongEnough(t *testing.T) {
+	start := time.Date(2026, 1, 1, 3, 0, 0, 0, time.UTC)
+	fleet := stormFleet(80, start)
+	for i := range 37 {
+		fleet.observed(taskKey(i), targetOf(i), true, start)
+	}
+	problem := fleet.storm(start)
+	if problem == nil || problem.Reason != aiopsv1.ReasonStormProtection {
+		t.Fatalf("storm = %v", problem)
+	}
+	want := "37 of 80 watched targets breached within 60s: probably one cause. Acting is held until fewer than 24 are breached for 300s"
+	if problem.Message != want {
+		t.Errorf("message = %q, want %q", problem.Message, want)
+	}
+
+	for i := range 14 {
+		fleet.observed(taskKey(i), targetOf(i), false, start)
+	}
+	calm := start.Add(2 * time.Minute)
+	for _, at := range []time.Time{calm, calm.Add(5*time.Minute - time.Second)} {
+		if got := fleet.storm(at); got == nil || got.Message != want {
+			t.Errorf("at %s: storm = %v, want it to go on, said the same way", at.Sub(start), got)
+		}
+	}
+	fleet.observed(taskKey(0), targetOf(0), true, calm.Add(time.Minute))
+	if got := fleet.storm(calm.Add(time.Minute)); got == nil {
+		t.Error("the storm ended while as many are breached as began it")
+	}
+	fleet.forget(taskKey(0))
+	again := calm.Add(2 * time.Minute)
+	if fleet.storm(again) == nil {
+		t.Error("a deleted task ended the storm without any calm")
+	}
+	if got := fleet.storm(again.Add(5 * time.Minute)); got != nil {
+		t.Errorf("after the calm: storm = %v, want none", got)
+	}
+}
+
+func TestBusyTaskIsAnotherTaskWithAnUnfinishedOrderOnTheSameWorkload(t *testing.T) {
+	order := func(name, uid string) aiopsv1.AITask {
+		task := aiopsv1.AITask{}
+		task.Name = name
+		task.Status.Order = &aiopsv1.Order{Before: &aiopsv1.TargetImage{UID: uid}}
+		return task
+	}
+	idle := aiopsv1.AITask{}
+	idle.Name = "idle"
+	tests := []struct {
+		name  string
+		tasks []aiopsv1.AITask
+		want  string
+	}{
+		{"nobody", nil, ""},
+		{"oneself", []aiopsv1.AITask{order("self", "u1")}, ""},
+		{"one without an order", []aiopsv1.AITask{idle}, ""},
+		{"one on a predecessor of the workload", []aiopsv1.AITask{order("other", "u0")}, ""},
+		{"another one", []aiopsv1.AITask{order("self", "u1"), order("other", "u1")}, "other"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			if got, _ := busyTask(test.tasks, "self", "u1"); got != test.want {
+				t.Errorf("busyTask = %q, want %q", got, test.want)
+			}
+		})
+	}
+}
