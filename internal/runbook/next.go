@@ -8,8 +8,12 @@ import (
 	aiopsv1 "github.com/example/aiops-operator/api/v1"
 )
 
-// requestLifetime is how long a run or reset annotation may be answered.
-const requestLifetime = 10 * time.Minute
+const (
+	// requestLifetime is how long a run or reset annotation may be answered.
+	requestLifetime = 10 * time.Minute
+	// maxRequestLength bounds what status keeps of an answered annotation, in bytes.
+	maxRequestLength = 256
+)
 
 // Next decides. The rules are asked in order; the first that settles the matter ends the pass.
 func Next(in Input) Decision {
@@ -18,8 +22,9 @@ func Next(in Input) Decision {
 		m.refuseSpec,
 		m.rest,
 		m.followPlan,
-		m.answerRequests,
+		m.answerReset,
 		m.findTarget,
+		m.answerRun,
 		m.settleOrder,
 		m.followRecovery,
 		m.stayExhausted,
@@ -77,58 +82,89 @@ func (m *machine) ordered(order *aiopsv1.Order) bool {
 	return order.ID == m.orderID(incident, order.StepName)
 }
 
-func (m *machine) answerRequests() bool {
-	m.answerReset()
-	m.answerRun()
-	return false
-}
-
-func (m *machine) answerReset() {
+func (m *machine) answerReset() bool {
 	value := m.in.Task.Annotations[aiopsv1.ResetAnnotation]
-	answered := m.status.Requests != nil && m.status.Requests.Reset == cut(value, 256)
+	answered := m.status.Requests != nil && m.status.Requests.Reset == cut(value, maxRequestLength)
 	if value == "" || answered {
-		return
+		return false
 	}
-	m.requests().Reset = cut(value, 256)
+	m.requests().Reset = cut(value, maxRequestLength)
 	if problem := m.requestProblem(aiopsv1.ResetAnnotation, value); problem != "" {
 		m.event(Event{Warning: true, Reason: EventRequestRefused, Action: "Reset", Message: problem})
-		return
+		return false
 	}
 	m.dropOrder(Problem{aiopsv1.ReasonSpecChanged, "the task was reset"})
 	m.status.Incident = nil
 	m.event(Event{Reason: EventReset, Action: "Reset", Message: "The incident was forgotten on request; the steps begin anew"})
+	return false
 }
 
-func (m *machine) answerRun() {
+// answerRun stands behind the target's own rules: a request waits for a target that is not there, and is not lost with an
+// incident that these rules end.
+func (m *machine) answerRun() bool {
+	m.expireRun()
 	value := m.in.Task.Annotations[aiopsv1.RunAnnotation]
-	answered := m.status.Requests != nil && m.status.Requests.Run == cut(value, 256)
+	answered := m.status.Requests != nil && m.status.Requests.Run == cut(value, maxRequestLength)
 	if value == "" || answered {
-		return
+		return false
 	}
+	m.requests().Run = cut(value, maxRequestLength)
+	if problem := m.runProblem(value); problem != "" {
+		m.event(Event{Warning: true, Reason: EventRequestRefused, Action: "Run", Message: problem})
+		return false
+	}
+	if incident := m.status.Incident; incident == nil || incident.RecoveredTime != nil {
+		m.openIncident()
+	}
+	m.status.Incident.Cause = aiopsv1.CauseRun
+	return false
+}
+
+func (m *machine) runProblem(value string) string {
 	problem := m.requestProblem(aiopsv1.RunAnnotation, value)
 	incident := m.status.Incident
 	switch {
 	case problem != "":
+		return problem
 	case len(m.in.Plan.Steps) == 0:
-		problem = "there is no step to run: set action or steps"
-	case m.in.Target == nil:
-		return // it may appear while the request is valid
+		return "there is no step to run: set action or steps"
 	case m.alreadyRan(value):
-		problem = "an action ran on the target after this request was made; ask again if it is still wanted"
+		return "an action ran on the target after this request was made; ask again if it is still wanted"
 	case incident != nil && incident.Exhausted:
-		problem = "the task is Exhausted: reset it first with the annotation " + aiopsv1.ResetAnnotation
+		return "the task is Exhausted: reset it first with the annotation " + aiopsv1.ResetAnnotation
 	case m.status.Order != nil:
-		problem = "an order is under way; ask again when it is finished"
+		return "an order is under way; ask again when it is finished"
 	}
-	m.requests().Run = cut(value, 256)
-	if problem != "" {
-		m.event(Event{Warning: true, Reason: EventRequestRefused, Action: "Run", Message: problem})
+	return ""
+}
+
+// expireRun ends a requested run that limits or refusals held back for as long as a request is valid.
+func (m *machine) expireRun() {
+	incident := m.status.Incident
+	if incident == nil || incident.Cause != aiopsv1.CauseRun || m.status.Order != nil {
 		return
 	}
-	if incident == nil || incident.RecoveredTime != nil {
-		m.openIncident()
+	asked, err := requestTime(m.requests().Run)
+	expiry := asked.Add(requestLifetime)
+	if err == nil && m.in.Now.Before(expiry) {
+		m.at(expiry)
+		return
 	}
-	m.status.Incident.Cause = aiopsv1.CauseRun
+	m.event(Event{Warning: true, Reason: EventRequestRefused, Action: "Run", Message: fmt.Sprintf("%s: the run could not begin within %s of the request; ask again if it is still wanted",
+		aiopsv1.ReasonRequestExpired, span(requestLifetime))})
+	m.endRun()
+}
+
+// endRun ends a requested run that came to nothing. The incident that was opened for it alone goes with it: nothing was broken, so
+// nothing will have recovered.
+func (m *machine) endRun() {
+	incident := m.status.Incident
+	incident.Cause = aiopsv1.CauseIncident
+	asked, err := requestTime(m.requests().Run)
+	opened := err != nil || !incident.StartTime.Or(m.in.Now).Before(asked.Add(-MaxClockSkew))
+	if opened && incident.Attempts == 0 && !m.breachHeld() {
+		m.status.Incident = nil
+	}
 }
 
 // alreadyRan guards against a request that is read again after status was lost: the target remembers.
@@ -153,7 +189,7 @@ func (m *machine) requestProblem(annotation, value string) string {
 		return fmt.Sprintf("the value of %s is not understood: write %s/<RFC 3339 time>", annotation, m.in.Task.UID)
 	case uid != string(m.in.Task.UID):
 		return fmt.Sprintf("the value of %s names another object: this task's UID is %s", annotation, m.in.Task.UID)
-	case m.in.Now.Sub(asked) > requestLifetime:
+	case m.in.Now.Sub(asked) >= requestLifetime:
 		return fmt.Sprintf("the request of %s is older than %s: write it again with the present time", clock(asked), span(requestLifetime))
 	case asked.Sub(m.in.Now) > MaxClockSkew:
 		return fmt.Sprintf("the request of %s is from the future: write it again with the present time", clock(asked))

@@ -39,12 +39,7 @@ func Executed(in Input, execution Execution) Decision {
 	}
 	m.countExecution(order.Action)
 	if accompanying(aiopsv1.ActionType(order.Action)) {
-		m.event(Event{Reason: EventNotified, Action: order.Action, Message: m.stepText(order.StepName) + ": " + order.Message})
-		m.endOrder(aiopsv1.ResultDone, "", order.Message)
-		m.advance(false)
-		if m.phase == "" {
-			m.say(aiopsv1.PhaseBreached, aiopsv1.ReasonThresholdReached, upperFirst(order.Message))
-		}
+		m.endAccompanying(order)
 		return m.finish()
 	}
 	step := m.in.Plan.Steps[m.in.Plan.step(order.StepName)]
@@ -56,6 +51,19 @@ func Executed(in Input, execution Execution) Decision {
 	m.sayVerifying(order)
 	m.at(order.DeadlineTime.Time)
 	return m.finish()
+}
+
+// endAccompanying ends an order that is done when done. Asked for while nothing is breached, it leaves no incident behind.
+func (m *machine) endAccompanying(order *aiopsv1.Order) {
+	m.event(Event{Reason: EventNotified, Action: order.Action, Message: m.stepText(order.StepName) + ": " + order.Message})
+	m.endOrder(aiopsv1.ResultDone, "", order.Message)
+	if m.status.Incident != nil && m.requestedOnly() {
+		m.endRun()
+		m.weighVerdict()
+		return
+	}
+	m.advance(false)
+	m.say(aiopsv1.PhaseBreached, aiopsv1.ReasonThresholdReached, upperFirst(order.Message))
 }
 
 func (m *machine) tellExecution(order *aiopsv1.Order, execution Execution) {

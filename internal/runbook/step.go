@@ -103,6 +103,11 @@ func (m *machine) observe(step aiopsv1.Step, proposal Proposal) bool {
 
 // passObserved stays at the step when nothing is ever run, and goes on to a step that is when there is one.
 func (m *machine) passObserved(text string) bool {
+	if m.requestedOnly() {
+		m.endRun()
+		return false
+	}
+	m.status.Incident.Cause = aiopsv1.CauseIncident
 	if m.in.Plan.observesOnly() {
 		m.say(aiopsv1.PhaseBreached, aiopsv1.ReasonObserved, text)
 		return true
@@ -135,9 +140,18 @@ func (m *machine) refuse(step aiopsv1.Step, refusal Refusal) bool {
 		ID: id, Cause: incident.Cause, StepName: step.Name, Action: string(step.Action), Result: aiopsv1.ResultRefused,
 		Reason: refusal.Reason, Message: refusal.Message, Value: m.value(), StartTime: aiopsv1.TimePointer(m.in.Now),
 	})
+	if m.requestedOnly() {
+		m.endRun()
+		return false
+	}
 	m.passedOver = &refusal.Problem
 	m.advance(true)
 	return false
+}
+
+// requestedOnly says that the step is not due by the signal: somebody asked for it.
+func (m *machine) requestedOnly() bool {
+	return m.status.Incident.Cause == aiopsv1.CauseRun && !m.breachHeld()
 }
 
 // record writes the order ahead: nothing is run in the pass that decides it.
