@@ -73,3 +73,29 @@ func TestWithoutRecurrenceTheIncidentEndsWithItsRecovery(t *testing.T) {
 		t.Errorf("incident %+v, want none", s.task.Status.Incident)
 	}
 }
+
+func TestEachStepWaitsForItsOwnTimeout(t *testing.T) {
+	slow := step("back", aiopsv1.ActionRollback)
+	slow.TimeoutSeconds = pointer(int32(100))
+	s := newStory(t, specOf(step("restart", aiopsv1.ActionRestart), slow, step("page", aiopsv1.ActionNotify)))
+	s.refusals["restart"], s.refusals["back"] = refusal(aiopsv1.ReasonQuotaExceeded, true), refusal(aiopsv1.ReasonQuotaExceeded, true)
+	s.breach()
+	s.wait(15 * time.Minute)
+	s.wantWords("+0s Breached/Holding", "+60s Blocked/QuotaExceeded", "+60s warning Breached", "+60s warning Blocked",
+		"+660s warning StepRefused", "+760s Acting/Ordered", "+760s warning StepRefused", "+760s run Notify", "+760s Breached/ThresholdReached",
+		"+760s event Notified", "+760s Blocked/Cooldown", "+760s warning Blocked")
+}
+
+func TestAStepThatWaitsIsPlannedAgainAndRunsAsSoonAsItMay(t *testing.T) {
+	s := newStory(t, specOf(step("restart", aiopsv1.ActionRestart)))
+	s.refusals["restart"] = refusal(aiopsv1.ReasonQuotaExceeded, true)
+	s.breach()
+	s.wait(70 * time.Second)
+	if got := s.next; !got.Equal(start().Add(75 * time.Second)) {
+		t.Errorf("looked at again at %s, want 15 s after it was refused", got)
+	}
+	delete(s.refusals, "restart")
+	s.wait(10 * time.Second)
+	s.wantWords("+0s Breached/Holding", "+60s Blocked/QuotaExceeded", "+60s warning Breached", "+60s warning Blocked",
+		"+70s Acting/Ordered", "+70s run Restart", "+70s Verifying/Verifying", "+70s event ActionExecuted")
+}

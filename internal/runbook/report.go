@@ -110,7 +110,7 @@ func (m *machine) reportDecision() {
 	if !m.nextAllowed.IsZero() {
 		next.NextAllowedTime = aiopsv1.TimePointer(m.nextAllowed)
 	}
-	if before := m.status.Decision; before != nil && before.Reason == next.Reason && before.DecisionTime != nil {
+	if before := m.status.Decision; before != nil && before.Reason == next.Reason && before.DecisionTime != nil && m.sameStep() {
 		next.DecisionTime = before.DecisionTime
 	}
 	m.status.Decision = next

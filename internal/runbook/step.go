@@ -120,10 +120,7 @@ func (m *machine) passObserved(text string) bool {
 // refuse waits for a refusal that ends by itself, for as long as the step's timeout, and passes the step over for any other.
 func (m *machine) refuse(step aiopsv1.Step, refusal Refusal) bool {
 	if refusal.Wait {
-		since := m.in.Now
-		if decision := m.in.Task.Status.Decision; decision != nil && decision.Reason == refusal.Reason {
-			since = decision.DecisionTime.Or(m.in.Now)
-		}
+		since := m.waitingSince(refusal.Reason)
 		end := since.Add(timeoutOf(step))
 		if m.in.Now.Before(end) {
 			m.block(refusal.Problem, earlier(m.in.Now.Add(waitRetry), end))
@@ -147,6 +144,23 @@ func (m *machine) refuse(step aiopsv1.Step, refusal Refusal) bool {
 	m.passedOver = &refusal.Problem
 	m.advance(true)
 	return false
+}
+
+// waitingSince is since when the present step has met with this reason.
+func (m *machine) waitingSince(reason string) time.Time {
+	if decision := m.status.Decision; decision != nil && decision.Reason == reason && m.sameStep() {
+		return decision.DecisionTime.Or(m.in.Now)
+	}
+	return m.in.Now
+}
+
+// sameStep says that the status that was found speaks of the same step of the same incident.
+func (m *machine) sameStep() bool {
+	before, after := m.in.Task.Status.Incident, m.status.Incident
+	if before == nil || after == nil {
+		return before == after
+	}
+	return before.ID == after.ID && before.StepName == after.StepName
 }
 
 // requestedOnly says that the step is not due by the signal: somebody asked for it.
