@@ -25,7 +25,7 @@ import (
 )
 
 // version is set by the build.
-var version = "dev" //nolint:gochecknoglobals // the linker writes it
+var version = "dev"
 
 type flags struct {
 	configFile      string

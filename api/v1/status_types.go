@@ -19,7 +19,7 @@ type AITaskStatus struct {
 	// +optional
 	LastExecutionTime *Time `json:"lastExecutionTime,omitempty"`
 
-	// conditions: Ready, TargetFound, SignalAvailable, Breached, Remediating, Exhausted. One that does not apply is absent.
+	// conditions are Ready, TargetFound, SignalAvailable, Breached, Remediating and Exhausted. One that does not apply is absent.
 	// +optional
 	// +listType=map
 	// +listMapKey=type

@@ -124,18 +124,33 @@ func (f *Fleet) storm(now time.Time) *runbook.Problem {
 	for len(f.starts) > 0 && now.Sub(f.starts[0]) > f.rule.Within {
 		f.starts = f.starts[1:]
 	}
+	if f.problem == nil {
+		f.gather(limit)
+		return f.problem
+	}
+	f.subside(limit, now)
+	return f.problem
+}
+
+// gather begins a storm when enough targets breached close together. The caller holds the mutex.
+func (f *Fleet) gather(limit int) {
+	if len(f.breached) < limit || len(f.starts) < limit {
+		return
+	}
+	f.calmSince = time.Time{}
+	f.problem = &runbook.Problem{Reason: aiopsv1.ReasonStormProtection, Message: fmt.Sprintf(
+		"%d of %d watched targets breached within %ds: probably one cause. Acting is held until fewer than %d are breached for %ds",
+		len(f.breached), len(f.targets), int(f.rule.Within.Seconds()), limit, int(f.rule.Calm.Seconds()))}
+}
+
+// subside ends a storm when fewer have been breached for long enough. The caller holds the mutex.
+func (f *Fleet) subside(limit int, now time.Time) {
 	switch {
-	case f.problem == nil && len(f.breached) >= limit && len(f.starts) >= limit:
+	case len(f.breached) >= limit:
 		f.calmSince = time.Time{}
-		f.problem = &runbook.Problem{Reason: aiopsv1.ReasonStormProtection, Message: fmt.Sprintf(
-			"%d of %d watched targets breached within %ds: probably one cause. Acting is held until fewer than %d are breached for %ds",
-			len(f.breached), len(f.targets), int(f.rule.Within.Seconds()), limit, int(f.rule.Calm.Seconds()))}
-	case f.problem != nil && len(f.breached) >= limit:
-		f.calmSince = time.Time{}
-	case f.problem != nil && f.calmSince.IsZero():
+	case f.calmSince.IsZero():
 		f.calmSince = now
-	case f.problem != nil && now.Sub(f.calmSince) >= f.rule.Calm:
+	case now.Sub(f.calmSince) >= f.rule.Calm:
 		f.problem = nil
 	}
-	return f.problem
 }

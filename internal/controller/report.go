@@ -40,7 +40,7 @@ func (r *Reconciler) report(ctx context.Context, p *pass) error {
 		r.memory.setUntried(p.key, order.ID)
 	}
 	r.tell(p, after)
-	r.count(p, before, after)
+	r.count(before, after)
 	return r.stalled(p, before)
 }
 
@@ -55,7 +55,7 @@ func (r *Reconciler) tell(p *pass, after *aiopsv1.AITask) {
 }
 
 // count counts what the written status newly says.
-func (r *Reconciler) count(p *pass, before, after *aiopsv1.AITask) {
+func (r *Reconciler) count(before, after *aiopsv1.AITask) {
 	known := map[string]bool{}
 	for _, entry := range before.Status.History {
 		known[entry.ID+entry.Result+entry.Reason] = true

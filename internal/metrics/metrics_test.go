@@ -1,4 +1,4 @@
-package metrics_test
+package metrics
 
 import (
 	"testing"
@@ -7,8 +7,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/types"
-
-	"github.com/example/aiops-operator/internal/metrics"
 )
 
 // series returns how many series each family has.
@@ -31,7 +29,7 @@ func task(name string) types.NamespacedName {
 
 func TestSeriesVanishWithTheObject(t *testing.T) {
 	registry := prometheus.NewRegistry()
-	collectors, err := metrics.New(registry)
+	collectors, err := New(registry)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -143,7 +143,7 @@ func cachedObjects() map[client.Object]cache.ByObject {
 	return objects
 }
 
-// newReconciler is where a new signal or a new action gets its one entry.
+// newReconciler puts the loop together.
 func newReconciler(mgr ctrl.Manager, options Options, skew *controller.ClockSkew) (*controller.Reconciler, error) {
 	writer, live := mgr.GetClient(), mgr.GetAPIReader()
 	if options.WrapClient != nil {
@@ -156,41 +156,22 @@ func newReconciler(mgr ctrl.Manager, options Options, skew *controller.ClockSkew
 	if err != nil {
 		return nil, fmt.Errorf("register the metrics: %w", err)
 	}
-	prometheusSource, err := signal.NewPrometheus(options.Endpoints...)
+	sources, err := newSources(options, live)
 	if err != nil {
-		return nil, fmt.Errorf("configure Prometheus: %w", err)
+		return nil, err
 	}
-	notify, err := action.NewNotify(options.Receivers...)
+	actions, err := newActions(options, writer, live)
 	if err != nil {
-		return nil, fmt.Errorf("configure receivers: %w", err)
+		return nil, err
 	}
-	usage := signal.NewMetricsAPI(live)
-
 	reconciler := &controller.Reconciler{
-		Client:   writer,
-		Live:     live,
-		Resolver: target.NewResolver(mgr.GetClient(), live),
-		Sources: signal.NewSet(
-			signal.NewUnavailableReplicas(),
-			signal.NewContainerRestarts(),
-			signal.NewCrashLoopingPods(),
-			signal.NewOOMKills(),
-			signal.NewPendingPods(),
-			signal.NewRolloutStalled(),
-			signal.NewCondition(),
-			signal.NewCPUUtilization(usage),
-			signal.NewMemoryUtilization(usage),
-			prometheusSource,
-		),
-		Actions: action.NewSet(
-			action.NewRestart(writer, live),
-			action.NewEvict(writer, live),
-			action.NewScale(writer, live),
-			action.NewRollback(writer, live),
-			notify,
-		),
+		Client:        writer,
+		Live:          live,
+		Resolver:      target.NewResolver(writer, live),
+		Sources:       sources,
+		Actions:       actions,
 		Names:         names(options),
-		Fleet:         controller.NewFleet(mgr.GetClient(), options.Storm),
+		Fleet:         controller.NewFleet(writer, options.Storm),
 		Skew:          skew,
 		Events:        mgr.GetEventRecorder("aiops-operator"),
 		Metrics:       collectors,
@@ -205,6 +186,42 @@ func newReconciler(mgr ctrl.Manager, options Options, skew *controller.ClockSkew
 		return nil, fmt.Errorf("add the poller: %w", err)
 	}
 	return reconciler, nil
+}
+
+// newSources is the list of signal sources: where a new one gets its one entry.
+func newSources(options Options, live client.Reader) (signal.Set, error) {
+	prometheusSource, err := signal.NewPrometheus(options.Endpoints...)
+	if err != nil {
+		return signal.Set{}, fmt.Errorf("configure Prometheus: %w", err)
+	}
+	usage := signal.NewMetricsAPI(live)
+	return signal.NewSet(
+		signal.NewUnavailableReplicas(),
+		signal.NewContainerRestarts(),
+		signal.NewCrashLoopingPods(),
+		signal.NewOOMKills(),
+		signal.NewPendingPods(),
+		signal.NewRolloutStalled(),
+		signal.NewCondition(),
+		signal.NewCPUUtilization(usage),
+		signal.NewMemoryUtilization(usage),
+		prometheusSource,
+	), nil
+}
+
+// newActions is the list of actions: where a new one gets its one entry.
+func newActions(options Options, writer client.Client, live client.Reader) (action.Set, error) {
+	notify, err := action.NewNotify(options.Receivers...)
+	if err != nil {
+		return action.Set{}, fmt.Errorf("configure receivers: %w", err)
+	}
+	return action.NewSet(
+		action.NewRestart(writer, live),
+		action.NewEvict(writer, live),
+		action.NewScale(writer, live),
+		action.NewRollback(writer, live),
+		notify,
+	), nil
 }
 
 func names(options Options) runbook.Names {

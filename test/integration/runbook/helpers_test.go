@@ -110,14 +110,6 @@ func events(ctx context.Context, namespace, name string) func() []string {
 	}
 }
 
-// reason returns the reason of the task's decision.
-func reason(t *aiopsv1.AITask) string {
-	if t == nil || t.Status.Decision == nil {
-		return ""
-	}
-	return t.Status.Decision.Reason
-}
-
 // writes returns the operator's successful writes since mark, leases and events left out.
 func writes(mark cluster.AuditMark) []cluster.AuditEvent {
 	GinkgoHelper()
@@ -142,7 +134,7 @@ func mark() cluster.AuditMark {
 
 // request is the value of a run or reset annotation for the task, made now.
 func request(t *aiopsv1.AITask) string {
-	return string(t.UID) + "/" + time.Now().UTC().Format(time.RFC3339) //nolint:forbidigo // the operator under test uses the real clock
+	return string(t.UID) + "/" + time.Now().UTC().Format(time.RFC3339)
 }
 
 func annotate(ctx context.Context, t *aiopsv1.AITask, key string) {

@@ -292,7 +292,7 @@ var _ = Describe("The object", func() {
 				continue
 			}
 			owned := map[string]any{}
-			Expect(json.Unmarshal(entry.FieldsV1.Raw, &owned)).To(Succeed())
+			Expect(json.Unmarshal(entry.FieldsV1.GetRawBytes(), &owned)).To(Succeed())
 			Expect(owned).To(HaveLen(1))
 			Expect(owned).To(HaveKey("f:status"))
 			Expect(entry.Subresource).To(Equal("status"))

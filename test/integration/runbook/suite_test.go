@@ -71,13 +71,6 @@ func task(ctx context.Context, namespace, name string) func() *aiopsv1.AITask {
 	}
 }
 
-func phase(t *aiopsv1.AITask) string {
-	if t == nil {
-		return ""
-	}
-	return t.Status.Phase
-}
-
 func results(t *aiopsv1.AITask) []string {
 	var out []string
 	for _, entry := range t.Status.History {
