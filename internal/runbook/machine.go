@@ -102,6 +102,11 @@ func (m *machine) orderID(incident *aiopsv1.Incident, stepName string) string {
 	return digest(m.in.Task.UID, incident.ID, incident.Pass, stepName, m.in.Plan.Hash)
 }
 
+// observedID is the same in every pass: what would have been done is told once per incident.
+func (m *machine) observedID(incident *aiopsv1.Incident, stepName string) string {
+	return digest(m.in.Task.UID, incident.ID, "observed", stepName, m.in.Plan.Hash)
+}
+
 // remember puts a finished order into history, once.
 func (m *machine) remember(entry aiopsv1.HistoryEntry) {
 	if m.remembers(entry.ID, entry.Result, entry.Reason) {

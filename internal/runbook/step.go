@@ -45,7 +45,7 @@ func (m *machine) tryStep() bool {
 		return true
 	}
 	observing := m.in.Plan.mode(step) == aiopsv1.ModeObserve
-	if observing && m.remembers(m.orderID(incident, step.Name), aiopsv1.ResultObserved, aiopsv1.ReasonObserved) {
+	if observing && m.remembers(m.observedID(incident, step.Name), aiopsv1.ResultObserved, aiopsv1.ReasonObserved) {
 		return m.passObserved(m.keepMessage(aiopsv1.ReasonObserved, "Mode Observe: the step was recorded and is not run"))
 	}
 	if !observing && !accompanying(step.Action) && m.limited() {
@@ -94,7 +94,7 @@ func (m *machine) observe(step aiopsv1.Step, proposal Proposal) bool {
 		text = fmt.Sprintf("Mode Observe: %s would be refused, %s: %s", step.Action, proposal.Refusal.Reason, proposal.Refusal.Message)
 	}
 	m.remember(aiopsv1.HistoryEntry{
-		ID: m.orderID(incident, step.Name), Cause: incident.Cause, StepName: step.Name, Action: string(step.Action),
+		ID: m.observedID(incident, step.Name), Cause: incident.Cause, StepName: step.Name, Action: string(step.Action),
 		Result: aiopsv1.ResultObserved, Reason: aiopsv1.ReasonObserved, Message: text, Value: m.value(), StartTime: aiopsv1.TimePointer(m.in.Now),
 	})
 	m.event(Event{Reason: EventObserved, Action: string(step.Action), Message: m.stepText(step.Name) + ": " + text})
