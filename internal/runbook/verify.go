@@ -2,6 +2,7 @@ package runbook
 
 import (
 	"fmt"
+	"time"
 
 	aiopsv1 "github.com/example/aiops-operator/api/v1"
 )
@@ -11,8 +12,9 @@ import (
 // then may finish.
 func (m *machine) verify(order *aiopsv1.Order) bool {
 	m.sayVerifying(order)
-	if order.After != nil && m.in.Target.Generation < order.After.Generation {
-		m.at(order.DeadlineTime.Or(m.in.Now.Add(waitRetry)))
+	deadline := order.DeadlineTime.Or(m.in.Now)
+	if order.After != nil && m.in.Target.Generation < order.After.Generation && m.in.Now.Before(deadline) {
+		m.at(deadline)
 		return true // the cache has not seen the action yet
 	}
 	if text := m.changedByOthers(order); text != "" {
@@ -28,12 +30,12 @@ func (m *machine) verify(order *aiopsv1.Order) bool {
 		m.say(aiopsv1.PhaseWatching, aiopsv1.ReasonRecovered, m.recoveredText(order.Message))
 		return true
 	}
-	deadline := order.DeadlineTime.Or(m.in.Now)
 	if m.in.Now.Before(deadline) {
 		m.at(deadline)
 		return true
 	}
 	if !m.in.Observation.RecoveringSince.IsZero() {
+		m.sayLateProof(order)
 		return true // the proof under way began in time
 	}
 	m.fail(order)
@@ -52,8 +54,8 @@ func (m *machine) fail(order *aiopsv1.Order) {
 // template are no decision of people's.
 func (m *machine) changedByOthers(order *aiopsv1.Order) string {
 	after, target := order.After, m.in.Target
-	if after == nil {
-		return ""
+	if after == nil || target.Generation <= after.Generation {
+		return "" // nobody changed its spec: a DaemonSet's replicas follow the nodes
 	}
 	if target.TemplateHash != after.TemplateHash && !target.TemplateApplied {
 		return fmt.Sprintf("the pod template of %s was changed by someone else; the step is not judged", target.Summary)
@@ -69,6 +71,14 @@ func (m *machine) sayVerifying(order *aiopsv1.Order) {
 	m.say(aiopsv1.PhaseVerifying, aiopsv1.ReasonVerifying, fmt.Sprintf("%s. Recovery must hold for %s; %s gives up at %s, then %s",
 		upperFirst(order.Message), span(m.in.Plan.Recovery), lowerStep(m.stepText(order.StepName)), clock(deadline), m.afterwards(order)))
 	m.nextAllowed = deadline
+}
+
+// sayLateProof says that time is up, and yet nothing is given up.
+func (m *machine) sayLateProof(order *aiopsv1.Order) {
+	proof := later(m.in.Observation.RecoveringSince, order.ExecutedTime.Or(time.Time{})).Add(m.in.Plan.Recovery)
+	m.say(aiopsv1.PhaseVerifying, aiopsv1.ReasonRecovering, fmt.Sprintf("%s. The time of %s is up, but recovery has begun and is proven at %s if it holds",
+		upperFirst(order.Message), lowerStep(m.stepText(order.StepName)), clock(proof)))
+	m.nextAllowed = proof
 }
 
 // afterwards says what follows if the step does not help.
