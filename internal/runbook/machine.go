@@ -242,6 +242,6 @@ func (m *machine) exhaust(why string) {
 
 func (m *machine) exhaustedText(why string) string {
 	return fmt.Sprintf("%s; nothing more will be done. To try again: fix the cause, then "+
-		"kubectl annotate --overwrite at %s %s=%s/$(date -u +%%Y-%%m-%%dT%%H:%%M:%%SZ)",
-		upperFirst(why), m.in.Task.Name, aiopsv1.ResetAnnotation, m.in.Task.UID)
+		"kubectl annotate --overwrite -n %s at %s %s=%s/$(date -u +%%Y-%%m-%%dT%%H:%%M:%%SZ)",
+		upperFirst(why), m.in.Task.Namespace, m.in.Task.Name, aiopsv1.ResetAnnotation, m.in.Task.UID)
 }

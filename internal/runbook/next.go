@@ -44,8 +44,10 @@ func (m *machine) refuseSpec() bool {
 	if problem == nil {
 		return false
 	}
-	m.dropOrder(Problem{aiopsv1.ReasonSpecChanged, "the spec was changed and is no longer valid"})
-	m.status.Incident = nil
+	m.dropOrder(Problem{aiopsv1.ReasonSpecChanged, "the spec is no longer valid"})
+	if incident := m.status.Incident; incident != nil && incident.PlanHash != m.in.Plan.Hash {
+		m.status.Incident = nil // else only the operator's configuration changed: the incident goes on when it is mended
+	}
 	m.say(aiopsv1.PhaseFailed, problem.Reason, problem.Message)
 	return true
 }
@@ -260,11 +262,12 @@ func (m *machine) followRecovery() bool {
 		return false
 	}
 	end := incident.RecoveredTime.Add(m.in.Plan.Recurrence)
-	if m.in.Now.Before(end) {
+	switch since := m.in.Observation.BreachedSince; {
+	case m.in.Now.Before(end):
 		m.at(end)
-		return false
+	case since.IsZero() || !since.Before(end): // else the breach that is holding began in time
+		m.status.Incident = nil
 	}
-	m.status.Incident = nil
 	return false
 }
 
@@ -318,7 +321,7 @@ func (m *machine) stayExhausted() bool {
 		return true
 	}
 	if m.phase != aiopsv1.PhaseExhausted {
-		m.say(aiopsv1.PhaseExhausted, aiopsv1.ReasonExhausted, m.keepMessage(aiopsv1.ReasonExhausted, m.exhaustedText("nothing helped")))
+		m.say(aiopsv1.PhaseExhausted, aiopsv1.ReasonExhausted, m.whyExhausted())
 	}
 	return true
 }

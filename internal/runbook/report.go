@@ -140,7 +140,7 @@ func (m *machine) reportConditions() {
 		conditions = append(conditions, m.remediatingCondition())
 	}
 	if incident := m.status.Incident; incident != nil && incident.Exhausted {
-		conditions = append(conditions, condition(aiopsv1.ConditionExhausted, "True", m.reason, m.message))
+		conditions = append(conditions, condition(aiopsv1.ConditionExhausted, "True", aiopsv1.ReasonExhausted, m.whyExhausted()))
 	}
 	for i := range conditions {
 		conditions[i].ObservedGeneration = m.in.Task.Generation
@@ -148,6 +148,17 @@ func (m *machine) reportConditions() {
 	}
 	m.tellConditions(conditions)
 	m.status.Conditions = conditions
+}
+
+// whyExhausted is what was said when the incident became so, whatever is said now.
+func (m *machine) whyExhausted() string {
+	if m.reason == aiopsv1.ReasonExhausted {
+		return m.message
+	}
+	if before := conditionOf(m.in.Task.Status.Conditions, aiopsv1.ConditionExhausted); before != nil && before.Message != "" {
+		return before.Message
+	}
+	return m.exhaustedText("nothing helped")
 }
 
 func (m *machine) transitionTime(next aiopsv1.Condition) *aiopsv1.Time {
