@@ -41,8 +41,8 @@ const (
 
 // Signal is one measured value and the threshold it is judged against. type says which member holds its parameters.
 //
-// +kubebuilder:validation:XValidation:rule="has(self.prometheus) == (self.type == 'Prometheus')",message="prometheus is required when type is Prometheus, and forbidden otherwise"
-// +kubebuilder:validation:XValidation:rule="has(self.condition) == (self.type == 'Condition')",message="condition is required when type is Condition, and forbidden otherwise"
+// +kubebuilder:validation:XValidation:rule="has(self.prometheus) == (self.type == 'Prometheus')",message="prometheus: {query: ...} is required when type is Prometheus, and forbidden otherwise"
+// +kubebuilder:validation:XValidation:rule="has(self.condition) == (self.type == 'Condition')",message="condition: {type: ..., status: ...} is required when type is Condition, and forbidden otherwise"
 // +kubebuilder:validation:XValidation:rule="!has(self.containerRestarts) || self.type == 'ContainerRestarts'",message="containerRestarts is allowed only when type is ContainerRestarts"
 // +kubebuilder:validation:XValidation:rule="!has(self.crashLoopingPods) || self.type == 'CrashLoopingPods'",message="crashLoopingPods is allowed only when type is CrashLoopingPods"
 // +kubebuilder:validation:XValidation:rule="!has(self.oomKills) || self.type == 'OOMKills'",message="oomKills is allowed only when type is OOMKills"
@@ -50,13 +50,13 @@ const (
 // +kubebuilder:validation:XValidation:rule="!has(self.cpuUtilization) || self.type == 'CPUUtilization'",message="cpuUtilization is allowed only when type is CPUUtilization"
 // +kubebuilder:validation:XValidation:rule="!has(self.memoryUtilization) || self.type == 'MemoryUtilization'",message="memoryUtilization is allowed only when type is MemoryUtilization"
 // +kubebuilder:validation:XValidation:rule="!has(self.recoveryThreshold) || ((!has(self.comparison) || self.comparison == 'AtLeast') ? self.recoveryThreshold < self.threshold : self.recoveryThreshold > self.threshold)",message="recoveryThreshold must be on the healthy side of threshold: below it for AtLeast, above it for AtMost"
-// +kubebuilder:validation:XValidation:rule="!has(self.noData) || self.noData != 'Healthy' || (has(self.prometheus) && has(self.prometheus.aliveQuery))",message="noData: Healthy needs prometheus.aliveQuery, to tell a healthy system from one that reports nothing"
+// +kubebuilder:validation:XValidation:rule="!has(self.noData) || self.noData != 'Healthy' || (has(self.prometheus) && has(self.prometheus.aliveQuery))",message="noData: Healthy needs prometheus.aliveQuery, to tell a healthy system from one that reports nothing: set both, or noData: Unknown"
 type Signal struct {
 	// name tells this signal from others of the task. A DNS label of 1 to 63 characters.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
-	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",message="must be a DNS label: lower-case letters, digits and hyphens, not at either end, such as queue-length"
 	Name string `json:"name,omitempty"`
 
 	// type is what is measured:

@@ -35,7 +35,7 @@ const (
 
 // Step is one thing to do. action says which member holds its parameters.
 //
-// +kubebuilder:validation:XValidation:rule="has(self.scale) == (self.action == 'Scale')",message="scale is required when action is Scale, and forbidden otherwise"
+// +kubebuilder:validation:XValidation:rule="has(self.scale) == (self.action == 'Scale')",message="scale: {by: ..., max: ...} is required when action is Scale, and forbidden otherwise"
 // +kubebuilder:validation:XValidation:rule="!has(self.evict) || self.action == 'Evict'",message="evict is allowed only when action is Evict"
 // +kubebuilder:validation:XValidation:rule="!has(self.notify) || self.action == 'Notify'",message="notify is allowed only when action is Notify"
 type Step struct {
@@ -43,7 +43,7 @@ type Step struct {
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
-	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",message="must be a DNS label: lower-case letters, digits and hyphens, not at either end, such as more-replicas"
 	Name string `json:"name,omitempty"`
 
 	// action is what the step does: Restart (rolling restart), Evict (removes unhealthy pods through the eviction API), Scale (sets
@@ -83,8 +83,8 @@ type Step struct {
 
 // ScaleStep says how many replicas the target gets. Every bound is inclusive.
 //
-// +kubebuilder:validation:XValidation:rule="has(self.by) != has(self.to)",message="set exactly one of by, to"
-// +kubebuilder:validation:XValidation:rule="!has(self.min) || self.min <= self.max",message="min must not be above max"
+// +kubebuilder:validation:XValidation:rule="has(self.by) != has(self.to)",message="set exactly one of by (replicas to add or take away), to (replicas to have)"
+// +kubebuilder:validation:XValidation:rule="!has(self.min) || self.min <= self.max",message="min must not be above max: lower min or raise max"
 type ScaleStep struct {
 	// by is added to the replicas that the target has when the step is due; negative takes away. -10000 to 10000.
 	// +optional

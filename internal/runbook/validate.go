@@ -32,13 +32,22 @@ func invalid(format string, args ...any) *Problem {
 func validateTarget(spec *aiopsv1.AITaskSpec, _ Names) *Problem {
 	ref := spec.TargetRef
 	if ref == nil {
+		return validateName("targetDeployment", spec.TargetDeployment)
+	}
+	if ref.APIVersion != "apps/v1" || !slices.Contains([]string{"Deployment", "StatefulSet", "DaemonSet"}, ref.Kind) {
+		return invalid("targetRef %s %s is not supported: write apiVersion apps/v1 and kind Deployment, StatefulSet or DaemonSet", ref.APIVersion, ref.Kind)
+	}
+	return validateName("targetRef.name", &ref.Name)
+}
+
+// validateName refuses what no object is called. The rules of the API server are finer; a workload of any other wrong name is
+// simply not found.
+func validateName(path string, name *string) *Problem {
+	strange := func(r rune) bool { return (r < 'a' || r > 'z') && (r < '0' || r > '9') && r != '-' && r != '.' }
+	if name == nil || !strings.ContainsFunc(*name, strange) {
 		return nil
 	}
-	supported := []string{"Deployment", "StatefulSet", "DaemonSet"}
-	if ref.APIVersion != "apps/v1" || !slices.Contains(supported, ref.Kind) {
-		return invalid("targetRef %s %s is not supported: write apiVersion apps/v1 and kind %s", ref.APIVersion, ref.Kind, strings.Join(supported, ", "))
-	}
-	return nil
+	return invalid("%s %q can't be the name of an object: write the name alone, in lower-case letters, digits, '-' and '.'", path, *name)
 }
 
 func validateJudging(spec *aiopsv1.AITaskSpec, _ Names) *Problem {
@@ -66,14 +75,8 @@ func validateSignal(spec *aiopsv1.AITaskSpec, names Names) *Problem {
 	if signal.Prometheus == nil {
 		return nil
 	}
-	endpoint := aiopsv1.DefaultEndpoint
-	if signal.Prometheus.Endpoint != nil {
-		endpoint = *signal.Prometheus.Endpoint
-	}
-	if !slices.Contains(names.Endpoints, endpoint) {
-		return invalid("signals[%q].prometheus.endpoint %q is not in the operator's configuration (prometheusEndpoints): %s", signal.Name, endpoint, offered(names.Endpoints))
-	}
-	return nil
+	path = fmt.Sprintf("signals[%q].prometheus.endpoint", signal.Name)
+	return validateOffered(path, signal.Prometheus.Endpoint, aiopsv1.DefaultEndpoint, "prometheusEndpoints", names.Endpoints)
 }
 
 // validateThreshold refuses thresholds that are reached always or never: no signal but a query goes below zero.
@@ -87,9 +90,17 @@ func validateThreshold(path string, signal aiopsv1.Signal) *Problem {
 		return &Problem{aiopsv1.ReasonAlwaysBreached, fmt.Sprintf("%s: AtLeast %d is always reached, since %s is never below 0: write 1 or more", path, threshold, signal.Type)}
 	case atMost && threshold < 0:
 		return &Problem{aiopsv1.ReasonThresholdUnreachable, fmt.Sprintf("%s: AtMost %d is never reached, since %s is never below 0: write 0 or more", path, threshold, signal.Type)}
-	case signal.Type == aiopsv1.SignalCondition && !atMost && threshold > 1:
+	case signal.Type == aiopsv1.SignalCondition:
+		return validateConditionThreshold(path, threshold, atMost)
+	}
+	return nil
+}
+
+func validateConditionThreshold(path string, threshold int64, atMost bool) *Problem {
+	switch {
+	case !atMost && threshold > 1:
 		return &Problem{aiopsv1.ReasonThresholdUnreachable, fmt.Sprintf("%s: AtLeast %d is never reached, since Condition is 0 or 1: write 1", path, threshold)}
-	case signal.Type == aiopsv1.SignalCondition && atMost && threshold >= 1:
+	case atMost && threshold >= 1:
 		return &Problem{aiopsv1.ReasonAlwaysBreached, fmt.Sprintf("%s: AtMost %d is always reached, since Condition is 0 or 1: write 0", path, threshold)}
 	}
 	return nil
@@ -114,37 +125,48 @@ func validateReceiver(step *aiopsv1.Step, names Names) *Problem {
 	if step.Action != aiopsv1.ActionNotify {
 		return nil
 	}
-	receiver := aiopsv1.DefaultReceiver
-	if step.Notify != nil && step.Notify.Receiver != nil {
-		receiver = *step.Notify.Receiver
+	var receiver *string
+	if step.Notify != nil {
+		receiver = step.Notify.Receiver
 	}
-	if !slices.Contains(names.Receivers, receiver) {
-		return invalid("steps[%q].notify.receiver %q is not in the operator's configuration (receivers): %s", step.Name, receiver, offered(names.Receivers))
+	return validateOffered(fmt.Sprintf("steps[%q].notify.receiver", step.Name), receiver, aiopsv1.DefaultReceiver, "receivers", names.Receivers)
+}
+
+// validateOffered refuses a name that the operator's configuration does not list.
+func validateOffered(path string, given *string, absent, list string, offered []string) *Problem {
+	name, origin := absent, " (its value when absent)"
+	if given != nil {
+		name, origin = *given, ""
 	}
-	return nil
+	switch {
+	case slices.Contains(offered, name):
+		return nil
+	case len(offered) == 0:
+		return invalid("%s %q%s is not in the operator's configuration (%s), which has none: have it added there", path, name, origin, list)
+	}
+	return invalid("%s %q%s is not in the operator's configuration (%s): use one of %s", path, name, origin, list, strings.Join(offered, ", "))
 }
 
 func validateScale(spec *aiopsv1.AITaskSpec, step *aiopsv1.Step) *Problem {
 	scale := step.Scale
 	least, most := number(scale.Min, 1), number(scale.Max, 0)
+	origin := ""
+	if scale.Min == nil {
+		origin = " (its value when absent)"
+	}
 	switch {
 	case spec.TargetRef != nil && spec.TargetRef.Kind == "DaemonSet":
 		return invalid("steps[%q]: a DaemonSet has no replicas to set; use Restart, Evict or Rollback", step.Name)
 	case least > most:
-		return invalid("steps[%q].scale: min is %d when absent, above max %d: set min or raise max", step.Name, least, most)
+		return invalid("steps[%q].scale.min %d%s is above max %d: set min to %d, or raise max", step.Name, least, origin, most, most)
 	case scale.By != nil && *scale.By == 0:
 		return invalid("steps[%q].scale.by is 0, which changes nothing: write how many replicas to add, or to take away with a minus", step.Name)
-	case scale.To != nil && (*scale.To > most || *scale.To < least):
-		return invalid("steps[%q].scale.to is %d, outside of min %d and max %d", step.Name, *scale.To, least, most)
+	case scale.To != nil && *scale.To > most:
+		return invalid("steps[%q].scale.to %d is above max %d: write %d or less, or raise max", step.Name, *scale.To, most, most)
+	case scale.To != nil && *scale.To < least:
+		return invalid("steps[%q].scale.to %d is below min %d%s: write %d or more, or set min to %d", step.Name, *scale.To, least, origin, least, *scale.To)
 	}
 	return nil
-}
-
-func offered(names []string) string {
-	if len(names) == 0 {
-		return "none is configured there"
-	}
-	return "use one of " + strings.Join(names, ", ")
 }
 
 // ThresholdProblem says that the target as it is can never reach the threshold.
