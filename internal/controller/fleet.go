@@ -44,7 +44,13 @@ type Fleet struct {
 	// problem is the storm in force, said the same way until it is over.
 	problem   *runbook.Problem
 	calmSince time.Time
+	// unseen are the tasks that were there on election and that this process has not looked at yet.
+	unseen    map[types.NamespacedName]struct{}
+	warmUntil time.Time
 }
+
+// warmUp is how long a process that has just been elected waits at most until it has looked at every task.
+const warmUp = 10 * time.Second
 
 // NewFleet returns a fleet that reads AITasks from the caches.
 func NewFleet(reader client.Reader, rule Storm) *Fleet {
@@ -72,6 +78,7 @@ func (f *Fleet) observed(key types.NamespacedName, ref target.Reference, breache
 	name := ref.Namespace + "/" + ref.String()
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
+	delete(f.unseen, key)
 	if before, found := f.watched[key]; !found || before != name {
 		f.remove(key)
 		f.watched[key] = name
@@ -97,8 +104,29 @@ func (f *Fleet) heal(key types.NamespacedName, name string) {
 	}
 }
 
+// expect names the tasks that there are on election. Nothing is decided before each was looked at once: a process that acts on the
+// first breach that it sees cannot know that everything is breached.
+func (f *Fleet) expect(keys []types.NamespacedName, now time.Time) {
+	f.mutex.Lock()
+	defer f.mutex.Unlock()
+	f.unseen = map[types.NamespacedName]struct{}{}
+	for _, key := range keys {
+		if _, seen := f.watched[key]; !seen {
+			f.unseen[key] = struct{}{}
+		}
+	}
+	f.warmUntil = now.Add(warmUp)
+}
+
+func (f *Fleet) warm(now time.Time) bool {
+	f.mutex.Lock()
+	defer f.mutex.Unlock()
+	return len(f.unseen) == 0 || !now.Before(f.warmUntil)
+}
+
 // remove takes a task out of the count. The caller holds the mutex.
 func (f *Fleet) remove(key types.NamespacedName) {
+	delete(f.unseen, key)
 	name, found := f.watched[key]
 	if !found {
 		return

@@ -109,6 +109,24 @@ func TestStormSaysTheSameUntilItHasBeenCalmLongEnough(t *testing.T) {
 	}
 }
 
+func TestNothingIsDecidedBeforeEveryTaskWasLookedAtOnce(t *testing.T) {
+	start := time.Date(2026, 1, 1, 3, 0, 0, 0, time.UTC)
+	fleet := stormFleet(1, start)
+	fleet.expect([]types.NamespacedName{taskKey(0), taskKey(1), taskKey(2), taskKey(3)}, start)
+	fleet.observed(taskKey(1), targetOf(1), true, start)
+	fleet.forget(taskKey(2))
+	if fleet.warm(start) {
+		t.Error("warm although task 3 was not looked at")
+	}
+	if !fleet.warm(start.Add(warmUp)) {
+		t.Error("one task that cannot be looked at holds the others for ever")
+	}
+	fleet.observed(taskKey(3), targetOf(3), false, start)
+	if !fleet.warm(start) {
+		t.Error("not warm although every task was looked at or is gone")
+	}
+}
+
 func TestBusyTaskIsAnotherTaskWithAnUnfinishedOrderOnTheSameWorkload(t *testing.T) {
 	order := func(name, uid string) aiopsv1.AITask {
 		task := aiopsv1.AITask{}

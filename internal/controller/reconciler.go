@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -45,7 +46,7 @@ type Actions interface {
 	Lookup(actionType aiopsv1.ActionType) (action.Action, bool)
 }
 
-// Reconciler brings AITasks forward, one pass at a time. Every field but Elected is required.
+// Reconciler brings AITasks forward, one pass at a time. Every field is required.
 type Reconciler struct {
 	// Client reads from the caches and writes.
 	Client client.Client
@@ -63,13 +64,12 @@ type Reconciler struct {
 	Clock    clock.PassiveClock
 	// RandomID returns an ID that no other incident has.
 	RandomID func() string
-	// Elected is closed when this process may act. Until then it only observes, so that it is warm when its turn comes.
-	Elected <-chan struct{}
 	// ActionTimeout bounds one action; with the lease's renew deadline it stays below the lease's duration.
 	ActionTimeout time.Duration
 
-	memory memory
-	waker  waker
+	memory  memory
+	waker   waker
+	elected atomic.Bool
 }
 
 // pass is one reconcile of one task.
@@ -212,21 +212,19 @@ func runbookTarget(state target.State, order *aiopsv1.Order) *runbook.Target {
 	}
 }
 
+// warmUpWait is how soon a process that has just been elected looks again whether it has seen every task.
+const warmUpWait = 50 * time.Millisecond
+
 // standBy ends the pass of a process that may not act yet: it has observed, and writes nothing.
 func (r *Reconciler) standBy(_ context.Context, p *pass) error {
-	if !r.elected() {
+	switch {
+	case !r.elected.Load():
+		p.done = true
+	case !r.Fleet.warm(p.now):
+		p.wake(p.now.Add(warmUpWait))
 		p.done = true
 	}
 	return nil
-}
-
-func (r *Reconciler) elected() bool {
-	select {
-	case <-r.Elected:
-		return true
-	default:
-		return r.Elected == nil
-	}
 }
 
 // decide asks the runbook, and plans the steps that it asks back for.

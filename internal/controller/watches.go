@@ -29,7 +29,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, con
 	if err := target.IndexFields(ctx, mgr.GetFieldIndexer()); err != nil {
 		return err
 	}
-	if err := mgr.Add(whenElected{reader: mgr.GetClient(), waker: &r.waker}); err != nil {
+	if err := mgr.Add(whenElected{reconciler: r}); err != nil {
 		return fmt.Errorf("add the election's runnable: %w", err)
 	}
 	everywhere := false
@@ -114,10 +114,9 @@ func (w *waker) wake(task types.NamespacedName) {
 	}
 }
 
-// whenElected wakes every task when this process becomes the leader.
+// whenElected lets this process act from the moment that it is the leader, and wakes every task.
 type whenElected struct {
-	reader client.Reader
-	waker  *waker
+	reconciler *Reconciler
 }
 
 var _ manager.LeaderElectionRunnable = whenElected{}
@@ -127,14 +126,21 @@ func (whenElected) NeedLeaderElection() bool {
 	return true
 }
 
-// Start wakes every task once.
+// Start wakes every task once. A process that loses the lease ends; it never goes back to standing by.
 func (w whenElected) Start(ctx context.Context) error {
+	r := w.reconciler
 	tasks := &aiopsv1.AITaskList{}
-	if err := w.reader.List(ctx, tasks); err != nil {
+	if err := r.Client.List(ctx, tasks); err != nil {
 		return fmt.Errorf("list AITasks on election: %w", err)
 	}
+	keys := make([]types.NamespacedName, len(tasks.Items))
 	for i := range tasks.Items {
-		w.waker.wake(keyOf(&tasks.Items[i]))
+		keys[i] = keyOf(&tasks.Items[i])
+	}
+	r.Fleet.expect(keys, r.Clock.Now())
+	r.elected.Store(true)
+	for _, key := range keys {
+		r.waker.wake(key)
 	}
 	<-ctx.Done()
 	return nil

@@ -177,7 +177,6 @@ func newReconciler(mgr ctrl.Manager, options Options, skew *controller.ClockSkew
 		Metrics:       collectors,
 		Clock:         options.Clock,
 		RandomID:      func() string { return string(uuid.NewUUID()) },
-		Elected:       mgr.Elected(),
 		ActionTimeout: actionTimeout,
 	}
 	poller := signal.NewPoller(options.Clock, reconciler.Wake)

@@ -57,7 +57,7 @@ var _ = Describe("A restart of the operator", Serial, func() {
 		aitask := harness.Task(namespace, "web", "Restart")
 		aitask.Spec.ForSeconds = harness.Of[int32](4)
 		create(ctx, harness.Deployment(namespace, "web", 1, "shop/web:1"), aitask)
-		Eventually(task(ctx, namespace, "web")).Should(HaveField("Status.Phase", aiopsv1.PhaseWatching))
+		Eventually(task(ctx, namespace, "web")).Should(HaveField("Status.Target.HealthyRevision", Not(BeEmpty())))
 		behave(ctx, namespace, "web", cluster.NotReady)
 		Eventually(task(ctx, namespace, "web")).Should(HaveField("Status.Decision.Reason", aiopsv1.ReasonHolding))
 		due := task(ctx, namespace, "web")().Status.Decision.NextAllowedTime

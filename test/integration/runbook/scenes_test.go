@@ -20,7 +20,7 @@ var _ = Describe("The short form", func() {
 	It("restarts once, proves recovery, and tells it", func(ctx context.Context) {
 		namespace := newNamespace(ctx)
 		create(ctx, harness.Deployment(namespace, "web", 2, "shop/web:1"), harness.Task(namespace, "web", "Restart"))
-		Eventually(task(ctx, namespace, "web")).Should(HaveField("Status.Phase", aiopsv1.PhaseWatching))
+		Eventually(task(ctx, namespace, "web")).Should(HaveField("Status.Target.HealthyRevision", Not(BeEmpty())))
 		available(ctx, namespace, "web", 2)
 		before := generation(ctx, namespace, "web")
 
@@ -231,7 +231,7 @@ var _ = Describe("A run request", func() {
 		aitask := harness.Task(namespace, "web", "Restart")
 		create(ctx, harness.Deployment(namespace, "web", 1, "shop/web:1"), aitask)
 		available(ctx, namespace, "web", 1)
-		Eventually(task(ctx, namespace, "web")).Should(HaveField("Status.Phase", aiopsv1.PhaseWatching))
+		Eventually(task(ctx, namespace, "web")).Should(HaveField("Status.Target.HealthyRevision", Not(BeEmpty())))
 		before := generation(ctx, namespace, "web")
 
 		annotate(ctx, aitask, aiopsv1.RunAnnotation)
