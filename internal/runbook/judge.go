@@ -8,6 +8,9 @@ import (
 	aiopsv1 "github.com/example/aiops-operator/api/v1"
 )
 
+// largestPlain is from where on values are written with an exponent. Thresholds stay below it.
+const largestPlain = 1e17
+
 // Reading is one measurement, as a source gave it.
 type Reading struct {
 	Known bool
@@ -37,12 +40,15 @@ type Judgement struct {
 // Judge compares. breachedBefore is the latest known verdict: between threshold and recoveryThreshold it holds on (hysteresis). A
 // reading without a value is Unknown, unless the source answered with no data and the signal says what that means.
 func Judge(signal aiopsv1.Signal, reading Reading, breachedBefore bool) Judgement {
+	if reading.Known && (math.IsNaN(reading.Value) || math.IsInf(reading.Value, 0)) {
+		reading = Reading{Reason: aiopsv1.ReasonNotANumber, Message: "The value is not a finite number", At: reading.At}
+	}
 	judgement := Judgement{Verdict: aiopsv1.VerdictUnknown, Reading: reading, Reason: reading.Reason, Message: reading.Message}
 	judgement.Summary = summaryOf(signal, reading)
-	if signal.Threshold == nil {
+	switch {
+	case signal.Threshold == nil:
 		return judgement
-	}
-	if !reading.Known || math.IsNaN(reading.Value) || math.IsInf(reading.Value, 0) {
+	case !reading.Known:
 		judgement.Verdict = noDataVerdict(signal, reading)
 		return judgement
 	}
@@ -103,13 +109,18 @@ func thresholdOf(signal aiopsv1.Signal) string {
 	return sign + strconv.FormatInt(*signal.Threshold, 10)
 }
 
-// FormatValue writes a value the way people read it: whole numbers without a point, others with four significant digits.
-// Only for display: judging uses the value as it was measured.
+// FormatValue writes a value the way people read it: whole numbers without a point, others with three decimals, and with more
+// where fewer would show a whole number: a threshold is one, and 99.9996 has not reached 100. Only for display: judging uses the
+// value as it was measured.
 func FormatValue(value float64) string {
-	if value == math.Trunc(value) && math.Abs(value) < 1e15 {
-		return strconv.FormatFloat(value, 'f', -1, 64)
+	for precision := 3; precision <= 12; precision++ {
+		text := strconv.FormatFloat(value, 'f', precision, 64)
+		rounded, err := strconv.ParseFloat(text, 64)
+		if err == nil && (rounded != math.Trunc(rounded)) == (value != math.Trunc(value)) && math.Abs(value) < largestPlain {
+			return strconv.FormatFloat(rounded, 'f', -1, 64)
+		}
 	}
-	return strconv.FormatFloat(value, 'g', 4, 64)
+	return strconv.FormatFloat(value, 'g', -1, 64)
 }
 
 // Observation is what this process has itself seen of a signal, without a break. It is kept in memory only: after a restart
@@ -149,6 +160,16 @@ func BreachedBefore(observation Observation, status *aiopsv1.AITaskStatus) bool 
 		return status.Signals[0].Verdict == aiopsv1.VerdictBreached
 	}
 	return status.Incident != nil && status.Incident.RecoveredTime == nil
+}
+
+// BreachedBefore is the same for the signal of this plan: what was seen or written of another signal, or of the same one with
+// another threshold, is no hysteresis of this one.
+func (p Plan) BreachedBefore(observation Observation, status *aiopsv1.AITaskStatus) bool {
+	if observation.KnownBreached == nil && len(status.Signals) > 0 &&
+		(p.Signal == nil || status.Signals[0].Name != p.Signal.Name || status.Signals[0].Threshold != thresholdOf(*p.Signal)) {
+		return false
+	}
+	return BreachedBefore(observation, status)
 }
 
 func first(since, now time.Time) time.Time {

@@ -125,7 +125,7 @@ func (s *story) input() Input {
 		s.observation = Observation{}
 		return in
 	}
-	judgement := Judge(*plan.Signal, s.reading, BreachedBefore(s.observation, &s.task.Status))
+	judgement := Judge(*plan.Signal, s.reading, plan.BreachedBefore(s.observation, &s.task.Status))
 	s.observation = Observe(s.observation, judgement, in.Target.Available, s.now)
 	in.Observation = s.observation
 	return in
