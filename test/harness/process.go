@@ -58,7 +58,7 @@ func BuildOperator(ctx context.Context) (string, error) {
 		return "", err
 	}
 	path := filepath.Join(folder, "operator", "manager")
-	command := exec.CommandContext(ctx, "go", "build", "-C", Root(), "-trimpath", "-o", path, "./cmd")
+	command := exec.CommandContext(ctx, "go", "build", "-C", Root(), "-o", path, "./cmd")
 	if printed, err := command.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build the operator: %w\n%s", err, printed)
 	}
