@@ -19,6 +19,8 @@ const (
 	withdrawBackoff = 10 * time.Second
 	// withdrawJitter spreads the retries of tasks that stepped back for each other.
 	withdrawJitter = 5 * time.Second
+	// maxDetailLength bounds the messages of history and conditions, of which there are many, in bytes: status stays below 32 KiB.
+	maxDetailLength = 512
 	// orderDeadline is how long a recorded order may wait at the gate.
 	orderDeadline = 5 * time.Minute
 	// MaxClockSkew is how far this machine's clock and the API server's may be apart while acting.
@@ -40,6 +42,9 @@ type machine struct {
 }
 
 func newMachine(in Input) *machine {
+	if in.Observation.Judgement.Verdict == "" {
+		in.Observation.Judgement = Judgement{Verdict: aiopsv1.VerdictUnknown, Reason: aiopsv1.ReasonNotMeasured, Message: "The signal was not measured yet"}
+	}
 	status := in.Task.Status.DeepCopy()
 	repair(in, status)
 	return &machine{in: in, status: status}
@@ -112,7 +117,7 @@ func (m *machine) remember(entry aiopsv1.HistoryEntry) {
 	if m.remembers(entry.ID, entry.Result, entry.Reason) {
 		return
 	}
-	entry.Message = cut(entry.Message, aiopsv1.MaxMessageLength)
+	entry.Message = cut(entry.Message, maxDetailLength)
 	entry.EndTime = aiopsv1.TimePointer(m.in.Now)
 	m.status.History = slices.Insert(m.status.History, 0, entry)
 	if len(m.status.History) > aiopsv1.MaxHistory {

@@ -2,6 +2,7 @@ package runbook
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -388,8 +389,8 @@ func (m *machine) weighUnknown() {
 func (m *machine) weighBreach() bool {
 	due := m.in.Observation.BreachedSince.Add(m.in.Plan.For)
 	if m.in.Now.Before(due) {
-		m.say(aiopsv1.PhaseBreached, aiopsv1.ReasonHolding, fmt.Sprintf("%s reached %s; a step is due if that holds for %s, at %s",
-			m.signalType(), m.thresholdText(), span(m.in.Plan.For), clock(due)))
+		m.say(aiopsv1.PhaseBreached, aiopsv1.ReasonHolding, fmt.Sprintf("%s; a step is due if that holds for %s, at %s",
+			m.reachedText(), span(m.in.Plan.For), clock(due)))
 		m.nextAllowed = due
 		m.at(due)
 		return true
@@ -406,15 +407,30 @@ func (m *machine) weighBreach() bool {
 	return false
 }
 
-func (m *machine) thresholdText() string {
-	if m.in.Plan.Signal == nil || m.in.Plan.Signal.Threshold == nil {
-		return "the threshold"
+func (m *machine) breachText() string {
+	if m.in.Plan.For == 0 {
+		return m.reachedText()
 	}
-	return fmt.Sprintf("%d", *m.in.Plan.Signal.Threshold)
+	return fmt.Sprintf("%s and has held for %s", m.reachedText(), span(m.in.Plan.For))
 }
 
-func (m *machine) breachText() string {
-	return fmt.Sprintf("%s reached %s and has held for %s", m.signalType(), m.thresholdText(), span(m.in.Plan.For))
+// reachedText says why the verdict is Breached, and healthyText why it is Healthy. No data is not called a value.
+func (m *machine) reachedText() string {
+	if !m.in.Observation.Judgement.Reading.Known {
+		return m.signalType() + " answered with no data, which noData calls Breached"
+	}
+	return m.signalType() + " reached " + m.thresholdText()
+}
+
+func (m *machine) healthyText() string {
+	if !m.in.Observation.Judgement.Reading.Known {
+		return m.signalType() + " answered with no data, which noData calls Healthy"
+	}
+	return m.signalType() + " is on the healthy side of " + m.thresholdText()
+}
+
+func (m *machine) thresholdText() string {
+	return strconv.FormatInt(*m.in.Plan.Signal.Threshold, 10)
 }
 
 func (m *machine) openIncident() {

@@ -66,7 +66,7 @@ func (m *machine) reportSignal() {
 		Reason: cut(judgement.Reason, aiopsv1.MaxReasonLength), Message: cut(judgement.Message, aiopsv1.MaxMessageLength),
 	}
 	if next.Value != "" {
-		next.MeasuredTime = aiopsv1.TimePointer(m.in.Now)
+		next.MeasuredTime = aiopsv1.TimePointer(first(judgement.Reading.At, m.in.Now))
 	}
 	next.LastTransitionTime = aiopsv1.TimePointer(m.in.Now)
 	if len(m.status.Signals) == 1 && m.status.Signals[0].Name == next.Name {
@@ -235,12 +235,13 @@ func (m *machine) breachedCondition() aiopsv1.Condition {
 	judgement := m.in.Observation.Judgement
 	switch judgement.Verdict {
 	case aiopsv1.VerdictBreached:
-		if m.reason == aiopsv1.ReasonHolding {
-			return condition(aiopsv1.ConditionBreached, "True", aiopsv1.ReasonHolding, m.signalType()+" reached "+m.thresholdText())
+		if !m.breachHeld() {
+			m.at(m.in.Observation.BreachedSince.Add(m.in.Plan.For))
+			return condition(aiopsv1.ConditionBreached, "True", aiopsv1.ReasonHolding, m.reachedText())
 		}
 		return condition(aiopsv1.ConditionBreached, "True", aiopsv1.ReasonThresholdReached, m.breachText())
 	case aiopsv1.VerdictHealthy:
-		return condition(aiopsv1.ConditionBreached, "False", aiopsv1.ReasonHealthy, m.signalType()+" is on the healthy side of "+m.thresholdText())
+		return condition(aiopsv1.ConditionBreached, "False", aiopsv1.ReasonHealthy, m.healthyText())
 	}
 	return condition(aiopsv1.ConditionBreached, "Unknown", judgement.Reason, judgement.Message)
 }
@@ -257,7 +258,7 @@ func (m *machine) remediatingCondition() aiopsv1.Condition {
 }
 
 func condition(kind, status, reason, message string) aiopsv1.Condition {
-	return aiopsv1.Condition{Type: kind, Status: status, Reason: cut(reason, aiopsv1.MaxReasonLength), Message: cut(message, aiopsv1.MaxMessageLength)}
+	return aiopsv1.Condition{Type: kind, Status: status, Reason: cut(reason, aiopsv1.MaxReasonLength), Message: cut(message, maxDetailLength)}
 }
 
 func conditionOf(conditions []aiopsv1.Condition, kind string) *aiopsv1.Condition {

@@ -7,16 +7,37 @@ import (
 	"unicode/utf8"
 )
 
-// cut shortens text to at most limit bytes without breaking a character.
+// cut shortens text to at most limit bytes as JSON writes it, without breaking a character. Status is stored as JSON, where some
+// characters take six bytes, so its size is bounded whatever the text is.
 func cut(text string, limit int) string {
-	if len(text) <= limit {
+	if encodedLength(text) <= limit {
 		return text
 	}
-	end := limit - len("...")
-	for end > 0 && !utf8.RuneStart(text[end]) {
-		end--
+	left := limit - len("...")
+	for end, character := range text {
+		if left -= encodedSize(character); left < 0 {
+			return text[:end] + "..."
+		}
 	}
-	return text[:end] + "..."
+	return text
+}
+
+func encodedLength(text string) (length int) {
+	for _, character := range text {
+		length += encodedSize(character)
+	}
+	return length
+}
+
+// encodedSize is how many bytes JSON takes for a character, as the API server and its clients write it.
+func encodedSize(character rune) int {
+	switch {
+	case character == '"', character == '\\', character == '\n', character == '\r', character == '\t':
+		return len(`\n`)
+	case character < ' ', character == '<', character == '>', character == '&', character == '\u2028', character == '\u2029', character == utf8.RuneError:
+		return len(`\u0000`)
+	}
+	return utf8.RuneLen(character)
 }
 
 func count(number int, one, many string) string {
@@ -27,10 +48,8 @@ func count(number int, one, many string) string {
 }
 
 func upperFirst(text string) string {
-	if text == "" {
-		return text
-	}
-	return strings.ToUpper(text[:1]) + text[1:]
+	_, size := utf8.DecodeRuneInString(text)
+	return strings.ToUpper(text[:size]) + text[size:]
 }
 
 // clock writes an instant the way messages show it. Messages name instants, never what is left until then: a text that changes

@@ -1,0 +1,327 @@
+package runbook
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	aiopsv1 "github.com/example/aiops-operator/api/v1"
+)
+
+// conditionsOf reduces conditions to one line each.
+func (s *story) conditions() map[string]string {
+	out := map[string]string{}
+	for _, condition := range s.task.Status.Conditions {
+		out[condition.Type] = condition.Status + " " + condition.Reason + ": " + condition.Message
+	}
+	return out
+}
+
+func TestTheWholeStatusOfATaskThatWatches(t *testing.T) {
+	s := newStory(t, specOf(step("restart", aiopsv1.ActionRestart)))
+	s.reading.At = start().Add(-3 * time.Second)
+	s.settle()
+	condition := func(kind, reason, message string) aiopsv1.Condition {
+		return aiopsv1.Condition{Type: kind, Status: "True", ObservedGeneration: 1, LastTransitionTime: at(0), Reason: reason, Message: message}
+	}
+	no := func(condition aiopsv1.Condition) aiopsv1.Condition {
+		condition.Status = "False"
+		return condition
+	}
+	want := aiopsv1.AITaskStatus{
+		ObservedGeneration: 1, Phase: aiopsv1.PhaseWatching,
+		Conditions: []aiopsv1.Condition{
+			condition("Ready", "Accepted", "Watching Deployment/web by UnavailableReplicas"),
+			condition("TargetFound", "TargetFound", "Deployment/web exists"),
+			condition("SignalAvailable", "Measured", "UnavailableReplicas is measured"),
+			no(condition("Breached", "Healthy", "UnavailableReplicas is on the healthy side of 1")),
+			no(condition("Remediating", "Idle", "No step is under way")),
+		},
+		Target: &aiopsv1.TargetStatus{Summary: "Deployment/web", UID: targetUID, Revision: "web-8"},
+		Signals: []aiopsv1.SignalStatus{{Name: "default", Verdict: "Healthy", Value: "0", MeasuredTime: at(-3 * time.Second), Threshold: ">= 1", Reason: "Healthy",
+			LastTransitionTime: at(0)}},
+		Decision: &aiopsv1.Decision{Summary: "0 >= 1", Reason: "Healthy", Message: "Nothing to do", DecisionTime: at(0)},
+	}
+	if difference := cmp.Diff(want, s.task.Status); difference != "" {
+		t.Errorf("status (-want +got):\n%s", difference)
+	}
+	s.wait(time.Hour)
+	want.Target.HealthyRevision, want.Target.HealthyTime = "web-8", at(time.Minute)
+	if difference := cmp.Diff(want, s.task.Status); difference != "" {
+		t.Errorf("an hour later (-want +got):\n%s", difference)
+	}
+	if s.writes != 2 {
+		t.Errorf("%d writes, want 2: the first verdict and the proof of the revision", s.writes)
+	}
+}
+
+func TestConditionsSayWhatIsKnown(t *testing.T) {
+	tests := map[string]struct {
+		spec    func(*aiopsv1.AITaskSpec)
+		prepare func(*story)
+		want    map[string]string
+	}{
+		"verifying": {prepare: func(s *story) { s.breach(); s.wait(65 * time.Second) }, want: map[string]string{
+			"Ready": "True Accepted: Watching Deployment/web by UnavailableReplicas", "TargetFound": "True TargetFound: Deployment/web exists",
+			"SignalAvailable": "True Measured: UnavailableReplicas is measured",
+			"Breached":        "True ThresholdReached: UnavailableReplicas reached 1 and has held for 60s",
+			"Remediating":     `True Verifying: Step "restart" 1/1 (Restart) was applied; waiting for recovery`,
+		}},
+		"a new breach while verifying has not held": {prepare: func(s *story) {
+			s.breach()
+			s.wait(65 * time.Second)
+			s.heal()
+			s.settle()
+			s.breach()
+			s.wait(59 * time.Second)
+		},
+			want: map[string]string{
+				"Ready": "True Accepted: Watching Deployment/web by UnavailableReplicas", "TargetFound": "True TargetFound: Deployment/web exists",
+				"SignalAvailable": "True Measured: UnavailableReplicas is measured",
+				"Breached":        "True Holding: UnavailableReplicas reached 1",
+				"Remediating":     `True Verifying: Step "restart" 1/1 (Restart) was applied; waiting for recovery`,
+			}},
+		"holding": {prepare: func(s *story) { s.breach() }, want: map[string]string{
+			"Ready": "True Accepted: Watching Deployment/web by UnavailableReplicas", "TargetFound": "True TargetFound: Deployment/web exists",
+			"SignalAvailable": "True Measured: UnavailableReplicas is measured", "Breached": "True Holding: UnavailableReplicas reached 1",
+			"Remediating": "False Idle: No step is under way",
+		}},
+		"unknown": {prepare: (*story).blind, want: map[string]string{
+			"Ready": `False Timeout: Prometheus "default" did not answer in 10s`, "TargetFound": "True TargetFound: Deployment/web exists",
+			"SignalAvailable": `False Timeout: Prometheus "default" did not answer in 10s`,
+			"Breached":        `Unknown Timeout: Prometheus "default" did not answer in 10s`, "Remediating": "False Idle: No step is under way",
+		}},
+		"not yet measured": {prepare: func(s *story) { s.reading = Reading{Reason: aiopsv1.ReasonNotMeasured, Message: "later"} }, want: map[string]string{
+			"Ready": "Unknown NotMeasured: later", "TargetFound": "True TargetFound: Deployment/web exists",
+			"SignalAvailable": "Unknown NotMeasured: later", "Breached": "Unknown NotMeasured: later", "Remediating": "False Idle: No step is under way",
+		}},
+		"not observed": {prepare: func(s *story) { s.reading = Reading{Reason: aiopsv1.ReasonNotObserved, Message: "later"} }, want: map[string]string{
+			"Ready": "Unknown NotObserved: later", "TargetFound": "True TargetFound: Deployment/web exists",
+			"SignalAvailable": "Unknown NotObserved: later", "Breached": "Unknown NotObserved: later", "Remediating": "False Idle: No step is under way",
+		}},
+		"resting": {prepare: func(s *story) {
+			s.reading = Reading{Resting: true, Reason: aiopsv1.ReasonRolloutInProgress, Message: "rolling out"}
+		}, want: map[string]string{
+			"Ready": "True Accepted: Watching Deployment/web by UnavailableReplicas", "TargetFound": "True TargetFound: Deployment/web exists",
+			"SignalAvailable": "True Measured: UnavailableReplicas is measured", "Breached": "Unknown RolloutInProgress: rolling out",
+			"Remediating": "False Idle: No step is under way",
+		}},
+		"no target": {prepare: func(s *story) { s.target = nil }, want: map[string]string{
+			"Ready":       "False TargetNotFound: Deployment/web does not exist in namespace shop",
+			"TargetFound": "False TargetNotFound: Deployment/web does not exist in namespace shop", "Remediating": "False Idle: No step is under way",
+		}},
+		"target going": {prepare: func(s *story) { s.target.Deleting = true }, want: map[string]string{
+			"Ready": "False TargetDeleting: Deployment/web is being deleted", "TargetFound": "False TargetDeleting: Deployment/web is being deleted",
+			"Remediating": "False Idle: No step is under way",
+		}},
+		"suspended": {spec: func(spec *aiopsv1.AITaskSpec) { spec.Suspend = pointer(true) }, want: map[string]string{
+			"Ready": "True Accepted: Suspended; the spec is accepted and Deployment/web exists", "TargetFound": "True TargetFound: Deployment/web exists",
+			"Remediating": "False Idle: No step is under way",
+		}},
+		"invalid": {spec: func(spec *aiopsv1.AITaskSpec) { spec.Threshold = pointer(int64(0)) }, want: map[string]string{
+			"Ready": "False AlwaysBreached: threshold: AtLeast 0 is always reached, since UnavailableReplicas is never below 0: write 1 or more",
+		}},
+		"unreachable": {spec: func(spec *aiopsv1.AITaskSpec) { spec.Threshold = pointer(int64(4)) }, want: map[string]string{
+			"Ready":       "False ThresholdUnreachable: threshold 4 can never be reached: Deployment/web has 3 replicas. Write 3 or less",
+			"TargetFound": "True TargetFound: Deployment/web exists", "SignalAvailable": "True Measured: UnavailableReplicas is measured",
+			"Breached": "False Healthy: UnavailableReplicas is on the healthy side of 4", "Remediating": "False Idle: No step is under way",
+		}},
+		"nothing to judge": {spec: func(spec *aiopsv1.AITaskSpec) { spec.Threshold, spec.Steps = nil, nil }, want: map[string]string{
+			"Ready": "True Accepted: Watching Deployment/web", "TargetFound": "True TargetFound: Deployment/web exists",
+		}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			spec := specOf(step("restart", aiopsv1.ActionRestart))
+			if test.spec != nil {
+				test.spec(&spec)
+			}
+			s := newStory(t, spec)
+			if test.prepare != nil {
+				test.prepare(s)
+			}
+			s.settle()
+			if difference := cmp.Diff(test.want, s.conditions()); difference != "" {
+				t.Errorf("conditions (-want +got):\n%s", difference)
+			}
+		})
+	}
+}
+
+func TestTheConditionOfARecordedOrder(t *testing.T) {
+	s := recorded(t, specOf(step("restart", aiopsv1.ActionRestart)))
+	want := `True Ordered: Step "restart" 1/1 (Restart) is about to run`
+	if got := s.conditions()["Remediating"]; got != want {
+		t.Errorf("condition %q, want %q", got, want)
+	}
+}
+
+func TestConditionsKeepTheTimeOfTheirTransition(t *testing.T) {
+	s := newStory(t, specOf(step("restart", aiopsv1.ActionRestart)))
+	s.settle()
+	s.now = s.now.Add(time.Minute)
+	s.task.Generation = 2
+	s.task.Spec.ForSeconds = pointer(int32(5))
+	s.breach()
+	s.settle()
+	ready, breached := conditionOf(s.task.Status.Conditions, "Ready"), conditionOf(s.task.Status.Conditions, "Breached")
+	if !ready.LastTransitionTime.Equal(*at(0)) || ready.ObservedGeneration != 2 {
+		t.Errorf("Ready %+v, want the time of its transition and the new generation", ready)
+	}
+	if !breached.LastTransitionTime.Equal(*at(time.Minute)) {
+		t.Errorf("Breached %+v, want the time of its own transition", breached)
+	}
+	if conditionOf(s.task.Status.Conditions, "Other") != nil {
+		t.Error("a condition that is not there was found")
+	}
+}
+
+func TestValuesAreWrittenOncePerIntervalAndOnlyInAnIncident(t *testing.T) {
+	s := newStory(t, specOf())
+	change := func(number float64) string {
+		s.reading = Reading{Known: true, Value: number}
+		s.settle()
+		return s.task.Status.Decision.Summary
+	}
+	s.target.Replicas = 100
+	s.task.Spec.Threshold = pointer(int64(10))
+	if got := change(1) + ", " + change(2); got != "1 >= 10, 1 >= 10" {
+		t.Errorf("while healthy: %s, want the value of the verdict's change", got)
+	}
+	if got := change(11) + ", " + change(12); got != "11 >= 10, 11 >= 10" {
+		t.Errorf("while holding: %s, want the value of the verdict's change", got)
+	}
+	s.wait(61 * time.Second)
+	got := s.task.Status.Decision.Summary + ", " + change(13)
+	s.wait(58 * time.Second)
+	got += ", " + s.task.Status.Decision.Summary
+	s.wait(2 * time.Second)
+	got += ", " + s.task.Status.Decision.Summary
+	if want := "12 >= 10, 12 >= 10, 12 >= 10, 13 >= 10"; got != want {
+		t.Errorf("in an incident: %s, want %s", got, want)
+	}
+	if measured := s.task.Status.Signals[0].MeasuredTime; !measured.Equal(*at(120 * time.Second)) {
+		t.Errorf("measured at %s, want one interval after the one before", measured)
+	}
+}
+
+func TestASignalThatGoesSilentIsToldOnce(t *testing.T) {
+	s := newStory(t, specOf(step("restart", aiopsv1.ActionRestart)))
+	s.settle()
+	s.blind()
+	s.wait(time.Hour)
+	s.heal()
+	s.settle()
+	s.wantLog("+0s Watching/Healthy", "+0s Pending/Timeout", `+0s warning SignalUnknown: Timeout: Prometheus "default" did not answer in 10s`,
+		"+3600s Watching/Healthy")
+	if got := s.task.Status.Signals[0]; got.Value != "0" || !got.LastTransitionTime.Equal(*at(time.Hour)) {
+		t.Errorf("signal %+v", got)
+	}
+}
+
+func TestAnUnknownValueIsNotShownAsTheLastOne(t *testing.T) {
+	s := newStory(t, specOf(step("restart", aiopsv1.ActionRestart)))
+	s.settle()
+	s.blind()
+	s.settle()
+	want := aiopsv1.SignalStatus{Name: "default", Verdict: "Unknown", Threshold: ">= 1", Reason: "Timeout",
+		Message: `Prometheus "default" did not answer in 10s`, LastTransitionTime: at(0)}
+	if difference := cmp.Diff(want, s.task.Status.Signals[0]); difference != "" {
+		t.Errorf("signal (-want +got):\n%s", difference)
+	}
+	if got := s.task.Status.Decision.Summary; got != "unknown >= 1" {
+		t.Errorf("summary %q", got)
+	}
+}
+
+func TestAnInvalidSpecIsToldOncePerMessage(t *testing.T) {
+	s := newStory(t, specOf(step("restart", aiopsv1.ActionRestart)))
+	s.task.Spec.Threshold = pointer(int64(0))
+	s.wait(time.Hour)
+	s.task.Spec.Threshold = pointer(int64(-1))
+	s.wait(time.Hour)
+	s.wantWords("+0s Failed/AlwaysBreached", "+0s warning InvalidSpec", "+3600s warning InvalidSpec")
+	if s.task.Status.Signals != nil {
+		t.Errorf("signals %+v, want none", s.task.Status.Signals)
+	}
+}
+
+func TestTheTargetsStatusBelongsToOneTarget(t *testing.T) {
+	s := newStory(t, specOf(step("restart", aiopsv1.ActionRestart)))
+	s.wait(2 * time.Minute)
+	s.target.Revision = ""
+	s.settle()
+	if got := s.task.Status.Target; got.Revision != "web-8" || got.HealthyRevision != "web-8" {
+		t.Errorf("with the revision not known: %+v, want it kept", got)
+	}
+	s.target = nil
+	s.settle()
+	if got := s.task.Status.Target; got == nil || got.UID != targetUID {
+		t.Errorf("without a target: %+v, want it kept", got)
+	}
+	s.target = healthyTarget()
+	s.target.UID, s.target.Revision = "another", "web-1"
+	s.settle()
+	want := &aiopsv1.TargetStatus{Summary: "Deployment/web", UID: "another", Revision: "web-1"}
+	if difference := cmp.Diff(want, s.task.Status.Target); difference != "" {
+		t.Errorf("with another target (-want +got):\n%s", difference)
+	}
+}
+
+func TestARevisionIsProvenHealthyOnlyByHealthThatLasts(t *testing.T) {
+	s := newStory(t, specOf(step("restart", aiopsv1.ActionRestart)))
+	s.wait(59 * time.Second)
+	if got := s.task.Status.Target.HealthyRevision; got != "" {
+		t.Errorf("proven after 59 s: %q", got)
+	}
+	s.wait(time.Second)
+	s.target.Revision = "web-9"
+	s.breach()
+	s.wait(10 * time.Minute)
+	s.heal()
+	s.target.Available = false
+	s.wait(10 * time.Minute)
+	if got := s.task.Status.Target; got.Revision != "web-9" || got.HealthyRevision != "web-8" || !got.HealthyTime.Equal(*at(time.Minute)) {
+		t.Errorf("target %+v, want web-8 to be the one proven", got)
+	}
+}
+
+func TestNoDataIsNotCalledAValue(t *testing.T) {
+	signal := aiopsv1.Signal{Name: "queue", Type: aiopsv1.SignalPrometheus, Threshold: pointer(int64(5)), Prometheus: &aiopsv1.PrometheusSignal{Query: "q"}}
+	for verdict, want := range map[aiopsv1.NoDataVerdict]string{
+		aiopsv1.NoDataBreached: "True Holding: Prometheus answered with no data, which noData calls Breached",
+		aiopsv1.NoDataHealthy:  "False Healthy: Prometheus answered with no data, which noData calls Healthy",
+	} {
+		signal.NoData = verdict
+		s := newStory(t, aiopsv1.AITaskSpec{TargetDeployment: pointer("web"), Signals: []aiopsv1.Signal{signal}})
+		s.reading = Reading{NoData: true, Alive: true, Reason: aiopsv1.ReasonNoData}
+		in := s.input()
+		in.SpecProblem = nil
+		s.task.Status = Next(in).Status
+		if got := s.conditions()["Breached"]; got != want {
+			t.Errorf("noData %s: condition %q, want %q", verdict, got, want)
+		}
+	}
+}
+
+func TestABreachWithoutForSecondsDoesNotClaimToHaveHeld(t *testing.T) {
+	spec := specOf(step("restart", aiopsv1.ActionRestart))
+	spec.ForSeconds = pointer(int32(0))
+	s := newStory(t, spec)
+	s.breach()
+	s.settle()
+	if got, want := s.log[1], "+0s warning Breached: UnavailableReplicas reached 1"; got != want {
+		t.Errorf("told %q, want %q", got, want)
+	}
+}
+
+func TestATaskThatWasNeverMeasuredSaysSo(t *testing.T) {
+	s := newStory(t, specOf(step("restart", aiopsv1.ActionRestart)))
+	in := s.input()
+	in.Observation = Observation{}
+	status := Next(in).Status
+	if status.Phase != aiopsv1.PhasePending || reasonOf(&status) != aiopsv1.ReasonNotMeasured || status.Signals[0].Verdict != aiopsv1.VerdictUnknown {
+		t.Errorf("status %s, want Pending and NotMeasured", encode(status))
+	}
+}
