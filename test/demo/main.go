@@ -47,7 +47,7 @@ func show(ctx context.Context, keep bool) error {
 	switch {
 	case interrupted:
 		return errors.Join(errors.New("interrupted: everything that was started is ended"), stage.tearDown())
-	case err != nil:
+	case err != nil && stage.operator != nil:
 		err = fmt.Errorf("%w\n\nThe operator's log ends with:\n%s", err, stage.operatorLog())
 	}
 	if keep && stage.cluster != nil {

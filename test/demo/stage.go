@@ -168,9 +168,6 @@ func (s *stage) apply(ctx context.Context, name string) error {
 
 // operatorLog returns the end of the operator's log.
 func (s *stage) operatorLog() string {
-	if s.operator == nil {
-		return "(the operator was not started)"
-	}
 	content, err := os.ReadFile(s.operator.LogFile)
 	if err != nil {
 		return err.Error()
