@@ -78,6 +78,7 @@ func newTasks(config *rest.Config) *rest.RESTClient {
 	GinkgoHelper()
 	config.APIPath, config.GroupVersion = "/apis", &schema.GroupVersion{Group: "aiops.example.com", Version: "v1"}
 	config.NegotiatedSerializer = scheme.Codecs.WithoutConversion()
+	config.WarningHandler = rest.NoWarnings{} // that an unknown field is dropped is part of the test
 	out, err := rest.RESTClientFor(config)
 	Expect(err).NotTo(HaveOccurred())
 	return out

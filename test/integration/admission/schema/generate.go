@@ -194,11 +194,7 @@ func (g *generator) repaired(value any) any {
 	if !ok || g.mistake(8) {
 		return value
 	}
-	if _, found := spec["targetRef"]; found {
-		delete(spec, "targetDeployment")
-	} else if _, found := spec["targetDeployment"]; !found {
-		spec["targetDeployment"] = "web"
-	}
+	g.repairTarget(spec)
 	if signals, found := spec["signals"].([]any); found {
 		delete(spec, "threshold")
 		for _, item := range signals {
@@ -211,7 +207,25 @@ func (g *generator) repaired(value any) any {
 			g.repairStep(item)
 		}
 	}
+	if (spec["steps"] != nil || spec["action"] != nil) && spec["signals"] == nil && !g.one(4) {
+		spec["threshold"] = 1
+	}
 	return spec
+}
+
+// repairTarget mostly names the one workload that a test provides.
+func (g *generator) repairTarget(spec map[string]any) {
+	_, given := spec["targetRef"]
+	if given {
+		delete(spec, "targetDeployment")
+	}
+	switch {
+	case g.one(3):
+	case given:
+		spec["targetRef"] = map[string]any{"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
+	default:
+		spec["targetDeployment"] = "web"
+	}
 }
 
 func (g *generator) repairSignal(item any) {
