@@ -101,7 +101,7 @@ func missing(err error) bool {
 		return false
 	}
 	details := status.Status().Details
-	return details != nil && details.Name != ""
+	return details != nil && details.Name != "" && len(details.Causes) == 0 // a cause says that the answer was not the API's
 }
 
 func usageOf(metrics metricsv1beta1.PodMetrics) PodUsage {

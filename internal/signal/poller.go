@@ -2,7 +2,8 @@ package signal
 
 import (
 	"context"
-	"hash/fnv"
+	"crypto/sha256"
+	"encoding/binary"
 	"sync"
 	"time"
 
@@ -331,9 +332,9 @@ func (p *Poller) finish(asked *poll, reading Reading) []types.NamespacedName {
 // slotStart is when the slot began that now lies in. Slots are an interval long; where they lie is a hash of the question,
 // the same in every process, so that questions are spread and equal ones fall together.
 func slotStart(key pollKey, now time.Time) time.Time {
-	hash := fnv.New32a()
-	_, _ = hash.Write([]byte(key.queue + "\x00" + key.text))
-	offset := time.Duration(float64(hash.Sum32()) / (1 << 32) * float64(key.interval))
+	hash := sha256.Sum256([]byte(key.queue + "\x00" + key.text))
+	share := float64(binary.BigEndian.Uint32(hash[:])) / (1 << 32)
+	offset := time.Duration(share * float64(key.interval))
 	return now.Add(-time.Duration(now.UnixNano()-int64(offset)) % key.interval)
 }
 
