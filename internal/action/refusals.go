@@ -51,7 +51,7 @@ func refusalOf(err error, doing string, state *target.State) *Refusal {
 	case apierrors.IsForbidden(err):
 		return forbidden(err, doing, state)
 	case apierrors.IsInvalid(err):
-		return refuse(aiopsv1.ReasonActionFailed, "the API server refused to %s as invalid: %s", doing, invalidFields(err))
+		return refuse(aiopsv1.ReasonActionFailed, "the API server refused the change (%s): %s", doing, invalidFields(err))
 	case apierrors.IsBadRequest(err), apierrors.IsMethodNotSupported(err), apierrors.IsGone(err),
 		apierrors.IsRequestEntityTooLargeError(err), apierrors.IsNotAcceptable(err), apierrors.IsUnsupportedMediaType(err):
 		return refuse(aiopsv1.ReasonActionFailed, "the API server refused to %s: %s", doing, apierrors.ReasonForError(err))
@@ -88,9 +88,10 @@ func invalidFields(err error) string {
 	return quote(strings.Join(fields, ", "))
 }
 
+// describeCause names a field and its fault; the cause that an admission policy gives has no field, but the policy's own message.
 func describeCause(cause metav1.StatusCause) string {
 	if cause.Field == "" {
-		return string(cause.Type)
+		return cause.Message
 	}
 	return fmt.Sprintf("%s (%s)", cause.Field, cause.Type)
 }
