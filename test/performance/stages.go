@@ -1,0 +1,148 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/example/aiops-operator/test/cluster"
+)
+
+// course is what the audit log says about one incident.
+type course struct {
+	incident
+	// breach is the status write by which kube-controller-manager made the breach known.
+	breach cluster.AuditEvent
+	// requests are the operator's for this task and its target, from then on, in the order that they were received in.
+	requests []cluster.AuditEvent
+	// order and action are its two writes.
+	order, action cluster.AuditEvent
+}
+
+// coursesOf sorts the requests into incidents.
+func coursesOf(incidents []incident, events []cluster.AuditEvent) ([]course, error) {
+	byName := map[string][]cluster.AuditEvent{}
+	lists := []cluster.AuditEvent{}
+	for _, event := range events {
+		if event.Name == "" {
+			lists = append(lists, event)
+		} else {
+			byName[event.Name] = append(byName[event.Name], event)
+		}
+	}
+	var out []course
+	for _, measured := range incidents {
+		all := append(slices.Clone(byName[measured.name]), lists...)
+		slices.SortFunc(all, func(a, b cluster.AuditEvent) int { return a.Received.Compare(b.Received) })
+		next, err := courseOf(measured, all)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, next)
+	}
+	return out, nil
+}
+
+func courseOf(measured incident, events []cluster.AuditEvent) (course, error) {
+	out := course{incident: measured}
+	for _, event := range events {
+		switch {
+		case event.Received.Before(measured.broke):
+		case event.User == deploymentControllerUser:
+			if out.breach.Name == "" && event.Resource == "deployments" && event.Subresource == "status" {
+				out.breach = event
+			}
+		case out.breach.Name != "" && out.action.Name == "":
+			out.requests = append(out.requests, event)
+			if event.Verb == "patch" && event.Resource == "aitasks" {
+				out.order = event
+			}
+			if event.Verb == "patch" && event.Resource == "deployments" {
+				out.action = event
+			}
+		}
+	}
+	if out.order.Name == "" || out.action.Name == "" {
+		return out, fmt.Errorf("the audit log does not hold the whole incident of %s", measured.name)
+	}
+	return out, nil
+}
+
+// stage is a part of the way from the breach to the action.
+type stage struct {
+	name string
+	took samples
+}
+
+// stagesOf says where the time went, request by request.
+func stagesOf(courses []course) []stage {
+	var out []stage
+	add := func(name string, took time.Duration) {
+		index := slices.IndexFunc(out, func(s stage) bool { return s.name == name })
+		if index < 0 {
+			out = append(out, stage{name: name})
+			index = len(out) - 1
+		}
+		out[index].took = append(out[index].took, took)
+	}
+	for _, c := range courses {
+		before, what := c.breach.Completed, "breach written"
+		for _, request := range c.requests {
+			name := describe(request)
+			add(what+" -> "+name, request.Received.Sub(before))
+			add("  "+name, request.Completed.Sub(request.Received))
+			before, what = request.Completed, name
+		}
+	}
+	return out
+}
+
+// reportLatency turns watch events and audit log into numbers.
+func (b *bench) reportLatency(mark cluster.AuditMark, incidents []incident, patches samples) error {
+	events, err := b.cluster.AuditEventsSince(mark, func(event cluster.AuditEvent) bool {
+		return (event.User == operatorUser && event.Verb != "watch") || event.User == deploymentControllerUser
+	})
+	if err != nil {
+		return err
+	}
+	courses, err := coursesOf(incidents, events)
+	if err != nil {
+		return err
+	}
+	var watched, written samples
+	for _, c := range courses {
+		watched = append(watched, c.action.Completed.Sub(c.seen))
+		written = append(written, c.action.Completed.Sub(c.breach.Completed))
+	}
+	where := fmt.Sprintf("latency (%d incidents, %d tasks, %s)", len(incidents), b.created, b.action)
+	b.results.addSamples(where, "one patch of a Deployment, alone", patches)
+	b.results.addSamples(where, "breach seen by a watch -> action applied", watched)
+	b.results.addSamples(where, "breach answered by the API server -> action applied", written)
+	for _, percent := range []int{50, 99} {
+		took, alone := watched.percentile(percent), patches.percentile(percent)
+		b.results.addWithGoal(where, fmt.Sprintf("breach seen -> action applied, p%d", percent), milliseconds(took), "ms", map[int]float64{50: 50, 99: 250}[percent])
+		b.results.addWithGoal(where, fmt.Sprintf("the same in patches, p%d", percent), float64(took)/float64(alone), "x", 5)
+	}
+	b.reportStages(courses)
+	b.reportRequests(len(incidents), events)
+	return nil
+}
+
+func (b *bench) reportStages(courses []course) {
+	for _, next := range stagesOf(courses) {
+		if len(next.took)*10 >= len(courses) {
+			b.results.add("stages, p50", next.name, milliseconds(next.took.percentile(50)), "ms")
+		}
+	}
+}
+
+func (b *bench) reportRequests(incidents int, events []cluster.AuditEvent) {
+	own := slices.DeleteFunc(events, func(event cluster.AuditEvent) bool { return event.User != operatorUser })
+	kinds, numbers := countByKind(own)
+	total := 0
+	for _, kind := range kinds {
+		total += numbers[kind]
+		b.results.add("requests per incident", kind, float64(numbers[kind])/float64(incidents), "")
+	}
+	b.results.add("requests per incident", "all", float64(total)/float64(incidents), "")
+}
