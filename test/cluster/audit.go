@@ -8,6 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"strings"
 	"time"
 )
 
@@ -29,6 +30,8 @@ type AuditEvent struct {
 	Name        string
 	// Code is the HTTP status of the answer.
 	Code int
+	// DryRun says that the request was a question only: nothing was stored.
+	DryRun bool
 	// Received and Completed are kube-apiserver's times, to the microsecond.
 	Received  time.Time
 	Completed time.Time
@@ -44,8 +47,9 @@ type auditRecord struct {
 	User  struct {
 		Username string `json:"username"`
 	} `json:"user"`
-	UserAgent string `json:"userAgent"`
-	ObjectRef struct {
+	UserAgent  string `json:"userAgent"`
+	RequestURI string `json:"requestURI"`
+	ObjectRef  struct {
 		APIGroup    string `json:"apiGroup"`
 		Resource    string `json:"resource"`
 		Subresource string `json:"subresource"`
@@ -116,6 +120,7 @@ func parseAuditEvent(line []byte) (AuditEvent, error) {
 		Stage: record.Stage, Verb: record.Verb, User: record.User.Username, UserAgent: record.UserAgent,
 		APIGroup: record.ObjectRef.APIGroup, Resource: record.ObjectRef.Resource, Subresource: record.ObjectRef.Subresource,
 		Namespace: record.ObjectRef.Namespace, Name: record.ObjectRef.Name, Code: record.ResponseStatus.Code,
+		DryRun:   strings.Contains(record.RequestURI, "dryRun=All"),
 		Received: record.RequestReceivedTimestamp, Completed: record.StageTimestamp,
 	}, nil
 }
