@@ -31,7 +31,7 @@ func owners(ctx context.Context, key types.NamespacedName) map[string][]string {
 	out := map[string][]string{}
 	for _, entry := range task.ManagedFields {
 		var fields map[string]json.RawMessage
-		Expect(json.Unmarshal(entry.FieldsV1.Raw, &fields)).To(Succeed())
+		Expect(json.Unmarshal(entry.FieldsV1.GetRawBytes(), &fields)).To(Succeed())
 		for field := range fields {
 			out[entry.Manager] = append(out[entry.Manager], field)
 		}

@@ -19,8 +19,13 @@ import (
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-	celconfig "k8s.io/apiserver/pkg/apis/cel"
 	"sigs.k8s.io/yaml"
+)
+
+// What kube-apiserver lets one rule, and all rules of an object, cost.
+const (
+	ruleBudget   = 1_000_000
+	objectBudget = 10_000_000
 )
 
 // Admission judges bodies as kube-apiserver does, from the same code, without a server.
@@ -60,7 +65,7 @@ func New(crd *apiextensionsv1.CustomResourceDefinition) (*Admission, error) {
 	if err != nil {
 		return nil, fmt.Errorf("compile the schema: %w", err)
 	}
-	return &Admission{structural, validator, cel.NewValidator(structural, true, celconfig.PerCallLimit)}, nil
+	return &Admission{structural, validator, cel.NewValidator(structural, true, ruleBudget)}, nil
 }
 
 // Admit returns the body as it would be stored, status included, or why it is refused. Fields that the schema does not know are
@@ -102,6 +107,6 @@ func (a *Admission) validate(ctx context.Context, content map[string]any) field.
 	if len(problems) > 0 {
 		return problems
 	}
-	problems, _ = a.rules.Validate(ctx, nil, a.structural, content, nil, celconfig.RuntimeCELCostBudget)
+	problems, _ = a.rules.Validate(ctx, nil, a.structural, content, nil, objectBudget)
 	return problems
 }
