@@ -99,3 +99,22 @@ func TestAStepThatWaitsIsPlannedAgainAndRunsAsSoonAsItMay(t *testing.T) {
 	s.wantWords("+0s Breached/Holding", "+60s Blocked/QuotaExceeded", "+60s warning Breached", "+60s warning Blocked",
 		"+70s Acting/Ordered", "+70s run Restart", "+70s Verifying/Verifying", "+70s event ActionExecuted")
 }
+
+func TestAnExhaustedBudgetIsSaidTheSameWayUntilItIsOver(t *testing.T) {
+	spec := specOf(step("restart", aiopsv1.ActionRestart))
+	spec.Limits = &aiopsv1.Limits{MaxActions: pointer(int32(2)), CooldownSeconds: pointer(int32(0))}
+	s := newStory(t, spec)
+	for _, hours := range []int{-25, -23, -20, -10, -1} {
+		s.task.Status.Executions = append(s.task.Status.Executions, *at(time.Duration(hours) * time.Hour))
+	}
+	s.breach()
+	s.wait(14*time.Hour - time.Second)
+	want := "2 actions within 86400s have run, which is all that limits.maxActions allows; the next is allowed at 2026-01-01T17:00:00Z"
+	if got := s.task.Status.Decision.Message; got != want || len(s.runs) > 0 {
+		t.Errorf("message %q, runs %v, want %q and none", got, s.runs, want)
+	}
+	s.wait(time.Second)
+	if len(s.runs) != 1 {
+		t.Errorf("runs %v, want one", s.runs)
+	}
+}

@@ -83,6 +83,6 @@ func budget(in Input, status *aiopsv1.AITaskStatus) *limit {
 		return nil
 	}
 	until := recent[len(recent)-in.Plan.MaxActions].Add(in.Plan.Period)
-	return &limit{Problem{aiopsv1.ReasonBudgetExhausted, fmt.Sprintf("%s ran within %s (limits.maxActions); the next is allowed at %s",
-		count(len(recent), "action", "actions"), span(in.Plan.Period), clock(until))}, until}
+	return &limit{Problem{aiopsv1.ReasonBudgetExhausted, fmt.Sprintf("%s within %s have run, which is all that limits.maxActions allows; the next is allowed at %s",
+		count(in.Plan.MaxActions, "action", "actions"), span(in.Plan.Period), clock(until))}, until}
 }

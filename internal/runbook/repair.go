@@ -18,6 +18,7 @@ func repair(in Input, status *aiopsv1.AITaskStatus) {
 	repairExecutions(in, status)
 	repairReports(in, status)
 	if incident := status.Incident; incident != nil {
+		incident.Pass, incident.Attempts, incident.ExecutedInPass = max(1, incident.Pass), max(0, incident.Attempts), max(0, incident.ExecutedInPass)
 		require(&incident.StartTime, in.Now)
 		clip(&incident.StartTime, in.Now)
 		clip(&incident.RecoveredTime, in.Now)

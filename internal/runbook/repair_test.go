@@ -33,7 +33,7 @@ func TestRepairDropsTimesThatAreNone(t *testing.T) {
 		Target:     &aiopsv1.TargetStatus{},
 		Signals:    []aiopsv1.SignalStatus{{Name: "a"}},
 		Decision:   &aiopsv1.Decision{},
-		Incident:   &aiopsv1.Incident{StartTime: at(0)},
+		Incident:   &aiopsv1.Incident{StartTime: at(0), Pass: 1},
 		Order:      &aiopsv1.Order{State: aiopsv1.OrderVerifying, StepName: "restart", RecordedTime: at(0), ExecutedTime: at(0), DeadlineTime: at(10 * time.Minute)},
 		History:    []aiopsv1.HistoryEntry{{}},
 	}
@@ -51,7 +51,7 @@ func TestRepairBringsBackTimesFromTheFuture(t *testing.T) {
 			Target:            &aiopsv1.TargetStatus{HealthyTime: at(late)},
 			Signals:           []aiopsv1.SignalStatus{{MeasuredTime: at(late), LastTransitionTime: at(late)}},
 			Decision:          &aiopsv1.Decision{DecisionTime: at(late)},
-			Incident:          &aiopsv1.Incident{StartTime: at(late), RecoveredTime: at(late), NotBeforeTime: at(5*time.Minute + late)},
+			Incident:          &aiopsv1.Incident{Pass: 1, StartTime: at(late), RecoveredTime: at(late), NotBeforeTime: at(5*time.Minute + late)},
 			Order: &aiopsv1.Order{State: state, StepName: "restart", RecordedTime: at(late), DeadlineTime: at(5*time.Minute + late),
 				ExecutedTime: at(late)},
 			Executions: []aiopsv1.Time{*at(late), *at(-time.Hour)},
@@ -153,5 +153,15 @@ func TestAStampFromTheFutureHoldsNothingBack(t *testing.T) {
 	s.wait(60 * time.Second)
 	if len(s.runs) != 1 {
 		t.Errorf("runs %v, want one: %s", s.runs, encode(s.task.Status.Decision))
+	}
+}
+
+func TestCountersBelowTheirRangeDoNotBuyMoreAttempts(t *testing.T) {
+	s := newStory(t, specOf(step("restart", aiopsv1.ActionRestart)))
+	s.task.Status.Incident = &aiopsv1.Incident{ID: "i", PlanHash: PlanOf(&s.task.Spec).Hash, TargetUID: targetUID, Pass: -100, Attempts: -100, ExecutedInPass: -100}
+	s.breach()
+	s.wait(24 * time.Hour)
+	if len(s.runs) != 3 || s.task.Status.Phase != aiopsv1.PhaseExhausted {
+		t.Errorf("%d runs, phase %s, want 3 and Exhausted", len(s.runs), s.task.Status.Phase)
 	}
 }

@@ -45,10 +45,13 @@ type story struct {
 	outcome func(order *aiopsv1.Order) Decision
 	// onRun is called when an order was carried out, to let it help or not.
 	onRun func(order *aiopsv1.Order)
+	// crash says that the process dies before it writes. Nil: it never does.
+	crash func() bool
 	// atGate is called after an order was recorded and before the gate is asked.
 	atGate func()
 
 	observation Observation
+	planHash    string
 	next        time.Time
 	incidents   int
 	untried     string
@@ -120,6 +123,9 @@ func (s *story) input() Input {
 		target := *s.target
 		in.Target = &target
 	}
+	if s.planHash != plan.Hash {
+		s.observation, s.planHash = Observation{}, plan.Hash
+	}
 	suspended := s.task.Spec.Suspend != nil && *s.task.Spec.Suspend
 	if plan.Signal == nil || in.Target == nil || in.Target.Deleting || suspended {
 		s.observation = Observation{}
@@ -175,6 +181,10 @@ func (s *story) pass() bool {
 	}
 	s.check(decision)
 	s.next, s.decision = decision.NextTime, decision
+	if s.crash != nil && s.crash() {
+		s.observation, s.untried = Observation{}, ""
+		return true
+	}
 	if reflect.DeepEqual(decision.Status, s.task.Status) {
 		return false
 	}
@@ -333,6 +343,9 @@ func (s *story) check(decision Decision) {
 	}
 	if before, after := s.task.Status.Order, status.Order; before != nil && after != nil && before.ID != after.ID && !finished(status.History, before.ID) {
 		s.t.Fatalf("%s: order %s was replaced by %s while unfinished", s.clock(), before.ID, after.ID)
+	}
+	if !changed {
+		return
 	}
 	encoded, err := json.Marshal(status)
 	if err != nil || len(encoded) > maxStatusBytes {
