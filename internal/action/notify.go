@@ -147,7 +147,7 @@ func readFile(path string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer file.Close() //nolint:errcheck // it was only read
+	defer file.Close()
 	content, err := io.ReadAll(io.LimitReader(file, maxFileBytes+1))
 	if err == nil && len(content) > maxFileBytes {
 		return nil, fmt.Errorf("%s is larger than %d bytes", path, maxFileBytes)
@@ -211,19 +211,37 @@ func (n *Notify) Run(ctx context.Context, request Request) (Outcome, error) {
 		return Outcome{}, fmt.Errorf("encode the notification of %s: %w", request.Task.Name, err)
 	}
 	code, err := to.deliver(ctx, request.Order.ID, body)
-	switch {
-	case err != nil:
+	if err != nil {
 		return Outcome{}, fmt.Errorf("receiver %q: %w", name, err)
-	case code >= 200 && code < 300:
-		return Outcome{Executed: true, After: request.Target.Image()}, nil
-	case code >= 500 || code == http.StatusTooManyRequests || code == http.StatusRequestTimeout || code == http.StatusTooEarly:
-		return Outcome{}, fmt.Errorf("receiver %q answered with status %d", name, code)
-	case code >= 300 && code < 400:
-		return Outcome{Refusal: refuse(aiopsv1.ReasonActionFailed,
-			"receiver %q answered with a redirect (status %d), which is not followed: configure the final URL", name, code)}, nil
 	}
-	return Outcome{Refusal: refuse(aiopsv1.ReasonActionFailed,
-		"receiver %q refused the notification with status %d: check its URL and token in the operator's configuration", name, code)}, nil
+	if isTransient(code) {
+		return Outcome{}, fmt.Errorf("receiver %q answered with status %d", name, code)
+	}
+	if refusal := refuseStatus(name, code); refusal != nil {
+		return Outcome{Refusal: refusal}, nil
+	}
+	return Outcome{Executed: true, After: request.Target.Image()}, nil
+}
+
+// isTransient says that the same notification may be accepted later.
+func isTransient(code int) bool {
+	switch code {
+	case http.StatusTooManyRequests, http.StatusRequestTimeout, http.StatusTooEarly:
+		return true
+	}
+	return code >= http.StatusInternalServerError
+}
+
+func refuseStatus(name string, code int) *Refusal {
+	switch {
+	case code >= http.StatusOK && code < http.StatusMultipleChoices:
+		return nil
+	case code >= http.StatusMultipleChoices && code < http.StatusBadRequest:
+		return refuse(aiopsv1.ReasonActionFailed,
+			"receiver %q answered with a redirect (status %d), which is not followed: configure the final URL", name, code)
+	}
+	return refuse(aiopsv1.ReasonActionFailed,
+		"receiver %q refused the notification with status %d: check its URL and token in the operator's configuration", name, code)
 }
 
 // deliver returns the status code of the answer. Its errors hold neither the URL nor anything that was answered.
@@ -249,7 +267,7 @@ func (r *receiver) deliver(ctx context.Context, key string, body []byte) (int, e
 	if err != nil {
 		return 0, r.unreachable(ctx, err)
 	}
-	defer answer.Body.Close()                                               //nolint:errcheck // nothing of it is used
+	defer answer.Body.Close()
 	_, _ = io.Copy(io.Discard, io.LimitReader(answer.Body, maxAnswerBytes)) // so that the connection can be used again
 	return answer.StatusCode, nil
 }

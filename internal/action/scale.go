@@ -68,20 +68,15 @@ func refuseScale(state *target.State) *Refusal {
 // replicas returns how many replicas the step asks for. A bound never turns the step around: a workload that is already beyond it
 // stays as it is.
 func replicas(reference target.Reference, step aiopsv1.Step, from int32) (int32, *Refusal) {
-	if step.Scale == nil || step.Scale.Max == nil || (step.Scale.By == nil && step.Scale.To == nil) {
+	if !isComplete(step.Scale) {
 		return 0, refuse(aiopsv1.ReasonInvalidSpec, "steps[%q].scale needs max, and one of by and to", step.Name)
 	}
-	highest := *step.Scale.Max
-	lowest := minimumReplicas
-	if step.Scale.Min != nil {
-		lowest = *step.Scale.Min
-	}
-	lowest = min(lowest, highest)
-	wanted := int64(0)
+	lowest, highest := bounds(step.Scale)
+	wanted := int64(from)
 	if step.Scale.To != nil {
 		wanted = int64(*step.Scale.To)
 	} else {
-		wanted = int64(from) + int64(*step.Scale.By)
+		wanted += int64(*step.Scale.By)
 	}
 	to := int32(min(max(wanted, int64(lowest)), int64(highest))) //nolint:gosec // between two int32
 	switch {
@@ -93,6 +88,20 @@ func replicas(reference target.Reference, step aiopsv1.Step, from int32) (int32,
 		return 0, refuse(aiopsv1.ReasonAtLimit, "%s is at %s", reference, bound(from, wanted, lowest, highest))
 	}
 	return to, nil
+}
+
+// isComplete says that a step has what the schema demands of it.
+func isComplete(step *aiopsv1.ScaleStep) bool {
+	return step != nil && step.Max != nil && (step.By != nil || step.To != nil)
+}
+
+// bounds are the fewest and the most replicas that a step sets. max counts for more than the default of min.
+func bounds(step *aiopsv1.ScaleStep) (lowest, highest int32) {
+	lowest = minimumReplicas
+	if step.Min != nil {
+		lowest = *step.Min
+	}
+	return min(lowest, *step.Max), *step.Max
 }
 
 // bound says what a workload is at when there is nothing to change.

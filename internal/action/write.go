@@ -84,23 +84,34 @@ func (w workloads) apply(ctx context.Context, request Request, change change) (O
 	}
 	now := known{annotated: state.Annotated, templateAnnotated: state.TemplateAnnotated, lastOrder: state.LastOrder}
 	for range maxAttempts {
-		object, err := w.patch(ctx, request, change, now)
-		if err == nil {
-			return Outcome{Executed: true, After: target.ImageOf(object)}, nil
-		}
-		if !apierrors.IsInvalid(err) && !apierrors.IsConflict(err) {
-			return w.failed(err, change, state)
-		}
-		outcome, next, readErr := w.inspect(ctx, request, now)
-		if readErr != nil || outcome.Executed || outcome.Refusal != nil {
-			return outcome, readErr
-		}
-		if next == now && apierrors.IsInvalid(err) {
-			return w.failed(err, change, state)
+		outcome, next, err := w.attempt(ctx, request, change, now)
+		if err != nil || outcome.Executed || outcome.Refusal != nil {
+			return outcome, err
 		}
 		now = next
 	}
 	return Outcome{}, fmt.Errorf("%s %s: others wrote to it at the same time, %d times", change.doing, state.Reference, maxAttempts)
+}
+
+// attempt writes once. Without a finished outcome and without an error, it returns what the next attempt has to know.
+func (w workloads) attempt(ctx context.Context, request Request, change change, now known) (Outcome, known, error) {
+	object, err := w.patch(ctx, request, change, now)
+	if err == nil {
+		return Outcome{Executed: true, After: target.ImageOf(object)}, now, nil
+	}
+	if !apierrors.IsInvalid(err) && !apierrors.IsConflict(err) {
+		outcome, err := w.failed(err, change, &request.Target)
+		return outcome, now, err
+	}
+	outcome, next, readErr := w.inspect(ctx, request, now)
+	if readErr != nil || outcome.Executed || outcome.Refusal != nil {
+		return outcome, next, readErr
+	}
+	if next == now && apierrors.IsInvalid(err) {
+		outcome, err = w.failed(err, change, &request.Target)
+		return outcome, now, err
+	}
+	return Outcome{}, next, nil
 }
 
 // checkOrder guards against a caller that would have an action run without a recorded precondition.

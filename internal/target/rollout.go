@@ -58,28 +58,34 @@ func deploymentRollout(deployment *appsv1.Deployment, state *State, templateTime
 	}
 	mixed := deployment.Status.Replicas != deployment.Status.UpdatedReplicas
 	condition := progressingCondition(deployment)
-	switch {
-	case condition == nil:
+	if condition == nil { // the controller keeps none for a Deployment without a deadline
 		if mixed || state.Updated < state.Replicas {
 			return unfinished(latestProgress(state, templateTime), deadline, now)
 		}
 		return starting(state, templateTime, deadline, now)
+	}
+	switch {
 	case condition.Reason == rolloutComplete && !mixed:
 		return Rollout{}
 	case condition.Reason == rolloutComplete:
 		// The next rollout has begun, on a ReplicaSet that was there before: the condition still praises the one before it.
 		return unfinished(latestProgress(state, templateTime), deadline, now)
 	case condition.Reason == rolloutTimedOut:
-		if now.Before(templateTime.Add(statusLag)) {
-			return unfinished(templateTime, deadline, now)
-		}
-		return Rollout{
-			Stalled:          true,
-			LastProgressTime: condition.LastUpdateTime.UTC().Add(-deadline),
-			DeadlineTime:     condition.LastUpdateTime.UTC(),
-		}
+		return timedOut(condition, templateTime, deadline, now)
 	default:
 		return unfinished(condition.LastUpdateTime.UTC(), deadline, now)
+	}
+}
+
+// timedOut is a rollout that the controller has given up, unless the template is younger than that.
+func timedOut(condition *appsv1.DeploymentCondition, templateTime time.Time, deadline time.Duration, now time.Time) Rollout {
+	if now.Before(templateTime.Add(statusLag)) {
+		return unfinished(templateTime, deadline, now)
+	}
+	return Rollout{
+		Stalled:          true,
+		LastProgressTime: condition.LastUpdateTime.UTC().Add(-deadline),
+		DeadlineTime:     condition.LastUpdateTime.UTC(),
 	}
 }
 
