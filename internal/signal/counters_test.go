@@ -224,7 +224,7 @@ func TestForgetDropsWhatIsRememberedOfATask(t *testing.T) {
 func TestMemoryIsBounded(t *testing.T) {
 	source := NewContainerRestarts()
 	asked := request(workload(), restartsSignal(10, nil))
-	for i := range 3 * maxOccurrences { // a pod of its own in every measurement
+	for i := range maxOccurrences + 100 { // a pod of its own in every measurement
 		asked.Now = at(time.Duration(i) * time.Millisecond)
 		asked.Target.Pods = []target.Pod{pod(time.Duration(i).String(), with(ran("app", 1, "Error", asked.Now)))}
 		source.Measure(t.Context(), asked)
