@@ -3,8 +3,10 @@ package controller
 import (
 	"context"
 	"fmt"
+	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
@@ -54,40 +56,74 @@ func (r *Reconciler) act(ctx context.Context, p *pass) error {
 
 // openGate reads the task, its target and the other tasks of the target from the API server, measures again and plans again.
 func (r *Reconciler) openGate(ctx context.Context, p *pass) (*runbook.Gate, error) {
-	live := &aiopsv1.AITask{}
-	if err := r.Live.Get(ctx, p.key, live); err != nil {
-		p.done = apierrors.IsNotFound(err)
-		return nil, client.IgnoreNotFound(wrap("read", p, err))
+	now := r.readAgain(ctx, p)
+	if now.taskErr != nil {
+		p.done = apierrors.IsNotFound(now.taskErr)
+		return nil, client.IgnoreNotFound(wrap("read", p, now.taskErr))
 	}
+	live := &now.task
 	gate := &runbook.Gate{
 		Input: runbook.Input{Now: p.now, Task: live, Plan: runbook.PlanOf(&live.Spec), RandomID: p.input.RandomID,
 			SpecProblem: runbook.Validate(&live.Spec, r.Names), Observation: p.input.Observation},
 		TaskUID: p.task.UID, Order: *p.task.Status.Order,
 		Untried: r.memory.isUntried(p.key, p.task.Status.Order.ID), ClockSkew: r.Skew.Get(),
 	}
-	ref := target.ReferenceOf(live.Namespace, &live.Spec)
-	state, err := r.Resolver.ResolveLive(ctx, ref, p.now)
-	if gate.TargetProblem = targetProblem(ref, err); gate.TargetProblem != nil {
+	if gate.TargetProblem = targetProblem(p.ref, now.targetErr); gate.TargetProblem != nil {
 		return gate, nil
 	}
-	if err != nil {
-		return nil, wrap("resolve the target of", p, err)
+	if now.targetErr != nil {
+		return nil, wrap("resolve the target of", p, now.targetErr)
 	}
-	p.state = &state
-	gate.Target = runbookTarget(state, live.Status.Order)
-	return gate, r.askAgain(ctx, p, gate)
+	p.state = &now.target
+	gate.Target = runbookTarget(now.target, live.Status.Order)
+	if gate.SpecProblem != nil || gate.Plan.Hash != gate.Order.PlanHash {
+		return gate, nil // it is withdrawn anyway, and the target may be another one
+	}
+	if now.othersErr != nil {
+		return nil, wrap("list the other tasks on the target of", p, now.othersErr)
+	}
+	gate.Fleet = runbook.Fleet{Storm: r.Fleet.storm(p.now)}
+	gate.Fleet.BusyTask, gate.Fleet.BusyUntil = busyTask(now.others.Items, live.Name, gate.Target.UID)
+	return gate, r.judgeAgain(ctx, p, gate)
 }
 
-// askAgain fills in the gate what costs a question: other tasks, the signal, the step's plan.
-func (r *Reconciler) askAgain(ctx context.Context, p *pass, gate *runbook.Gate) error {
-	if gate.SpecProblem != nil || gate.Plan.Hash != gate.Order.PlanHash {
-		return nil // it is withdrawn anyway
+// again is what the API server says right before an order is run.
+type again struct {
+	task   aiopsv1.AITask
+	target target.State
+	others aiopsv1.AITaskList
+
+	taskErr, targetErr, othersErr error
+}
+
+// readAgain asks all questions at once: what they need is that the order was written before, and the answer to one does not
+// change another. Nothing that happens in between escapes the action, whose own write holds its precondition.
+func (r *Reconciler) readAgain(ctx context.Context, p *pass) *again {
+	out := &again{}
+	var asking sync.WaitGroup
+	asking.Go(func() { out.taskErr = r.Live.Get(ctx, p.key, &out.task) })
+	asking.Go(func() { out.target, out.targetErr = r.Resolver.ResolveLive(ctx, p.ref, p.now) })
+	asking.Go(func() { out.othersErr = r.listOthers(ctx, p, &out.others) })
+	asking.Wait()
+	return out
+}
+
+// listOthers asks the API server for tasks on the target that the order was recorded for. Each task writes its own order before it
+// asks, and asks for nothing older than that: of two, at least the one that wrote later sees the other, and whoever sees another steps
+// back. So the API server may answer from memory, without asking its own storage how late it is.
+func (r *Reconciler) listOthers(ctx context.Context, p *pass, into *aiopsv1.AITaskList) error {
+	before := p.task.Status.Order.Before
+	if before == nil {
+		return nil // the gate lets no order without a target pass
 	}
-	fleet, err := r.others(ctx, p, gate)
-	if err != nil {
-		return err
-	}
-	gate.Fleet = fleet
+	return r.Live.List(ctx, into, client.InNamespace(p.key.Namespace), client.MatchingFields{targetUIDField: before.UID},
+		&client.ListOptions{Raw: &metav1.ListOptions{
+			ResourceVersion: p.task.ResourceVersion, ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan,
+		}})
+}
+
+// judgeAgain measures and plans once more, on what was just read.
+func (r *Reconciler) judgeAgain(ctx context.Context, p *pass, gate *runbook.Gate) error {
 	if gate.Plan.Signal != nil && gate.Order.Cause != aiopsv1.CauseRun {
 		reading, due := r.measure(ctx, gate.Task, gate.Plan, *p.state, p.now, gate.Order.RecordedTime.Or(p.now))
 		if !reading.Resting && reading.At.Before(gate.Order.RecordedTime.Or(p.now)) {
@@ -105,19 +141,6 @@ func (r *Reconciler) askAgain(ctx context.Context, p *pass, gate *runbook.Gate) 
 	proposal, err := r.propose(ctx, gate.Task, step, *p.state, &gate.Order, p.now)
 	gate.Proposals = []runbook.Proposal{proposal}
 	return err
-}
-
-// others asks the API server for tasks with an unfinished order on the same target. Each task writes its own order before it
-// asks, so of two at least one sees the other; whoever sees another steps back.
-func (r *Reconciler) others(ctx context.Context, p *pass, gate *runbook.Gate) (runbook.Fleet, error) {
-	fleet := runbook.Fleet{Storm: r.Fleet.storm(p.now)}
-	tasks := &aiopsv1.AITaskList{}
-	err := r.Live.List(ctx, tasks, client.InNamespace(p.key.Namespace), client.MatchingFields{targetUIDField: gate.Target.UID})
-	if err != nil {
-		return fleet, wrap("list the other tasks on the target of", p, err)
-	}
-	fleet.BusyTask, fleet.BusyUntil = busyTask(tasks.Items, gate.Task.Name, gate.Target.UID)
-	return fleet, nil
 }
 
 // run hands the order to its action. What came of it is remembered until it is written, so that a failed write repeats the write

@@ -192,7 +192,7 @@ func (r *Reconciler) resolve(ctx context.Context, p *pass) error {
 
 func targetProblem(ref target.Reference, err error) *runbook.Problem {
 	if errors.Is(err, target.ErrNotFound) {
-		return &runbook.Problem{Reason: aiopsv1.ReasonTargetNotFound, Message: fmt.Sprintf("%s does not exist in namespace %s", ref, ref.Namespace)}
+		return &runbook.Problem{Reason: aiopsv1.ReasonTargetNotFound, Message: fmt.Sprintf("%s does not exist in namespace %s: create it, or correct the name", ref, ref.Namespace)}
 	}
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
@@ -36,7 +37,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, con
 	build := ctrl.NewControllerManagedBy(mgr).
 		Named("aitask").
 		For(&aiopsv1.AITask{}).
-		Watches(&aiopsv1.AITask{}, handler.EnqueueRequestsFromMapFunc(r.waitingTasks)).
+		Watches(&aiopsv1.AITask{}, r.whenFinished()).
 		WatchesRawSource(&r.waker).
 		WithOptions(controller.Options{MaxConcurrentReconciles: concurrency, NeedLeaderElection: &everywhere})
 	for _, kind := range target.Kinds() {
@@ -67,13 +68,28 @@ func (r *Reconciler) tasksOf(ctx context.Context, object client.Object) []reconc
 	return requests
 }
 
-// waitingTasks returns the other tasks of a target on which a task has just finished its order.
-func (r *Reconciler) waitingTasks(ctx context.Context, object client.Object) []reconcile.Request {
-	task, ok := object.(*aiopsv1.AITask)
-	if !ok || task.Status.Order != nil {
-		return nil
+// whenFinished wakes the other tasks of a target when a task's order is over: they may have waited for it.
+func (r *Reconciler) whenFinished() handler.EventHandler {
+	type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
+	finished := func(ctx context.Context, before client.Object, requests queue) {
+		task, ok := before.(*aiopsv1.AITask)
+		if !ok || task.Status.Order == nil {
+			return
+		}
+		for _, request := range r.tasksOn(ctx, target.ReferenceOf(task.Namespace, &task.Spec), task.Name) {
+			requests.Add(request)
+		}
 	}
-	return r.tasksOn(ctx, target.ReferenceOf(task.Namespace, &task.Spec), task.Name)
+	return handler.Funcs{
+		UpdateFunc: func(ctx context.Context, update event.UpdateEvent, requests queue) {
+			if after, ok := update.ObjectNew.(*aiopsv1.AITask); ok && after.Status.Order == nil {
+				finished(ctx, update.ObjectOld, requests)
+			}
+		},
+		DeleteFunc: func(ctx context.Context, deletion event.DeleteEvent, requests queue) {
+			finished(ctx, deletion.Object, requests)
+		},
+	}
 }
 
 func (r *Reconciler) tasksOn(ctx context.Context, ref target.Reference, except string) []reconcile.Request {

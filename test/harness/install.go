@@ -14,6 +14,7 @@ import (
 	"time"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -44,11 +45,28 @@ func Install(ctx context.Context, writer client.Client) error {
 		if object.GetKind() == "Deployment" || object.GetKind() == "PodDisruptionBudget" {
 			continue
 		}
-		if err := writer.Patch(ctx, object, client.Apply, client.FieldOwner("harness"), client.ForceOwnership); err != nil { //nolint:staticcheck // unstructured objects have no typed apply
-			return fmt.Errorf("apply %s %s: %w", object.GetKind(), object.GetName(), err)
+		if err := apply(ctx, writer, object); err != nil {
+			return err
 		}
 	}
 	return waitEstablished(ctx, writer)
+}
+
+// apply tries again for a while: an API server that has just started may not yet serve every group, nor know a namespace that was
+// made a moment ago.
+func apply(ctx context.Context, writer client.Client, object *unstructured.Unstructured) error {
+	var last error
+	err := wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, 15*time.Second, true, func(ctx context.Context) (bool, error) {
+		last = writer.Patch(ctx, object.DeepCopy(), client.Apply, client.FieldOwner("harness"), client.ForceOwnership) //nolint:staticcheck // unstructured objects have no typed apply
+		if apierrors.IsInvalid(last) || apierrors.IsBadRequest(last) {
+			return false, last
+		}
+		return last == nil, nil
+	})
+	if err != nil {
+		return fmt.Errorf("apply %s %s: %w", object.GetKind(), object.GetName(), errors.Join(err, last))
+	}
+	return nil
 }
 
 func manifests() ([]*unstructured.Unstructured, error) {

@@ -197,7 +197,7 @@ var _ = Describe("Doing nothing", func() {
 		create(ctx, harness.Task(namespace, "ghost", "Restart"))
 		Eventually(task(ctx, namespace, "ghost")).Should(And(
 			HaveField("Status.Phase", aiopsv1.PhasePending),
-			HaveField("Status.Decision.Message", "Deployment/ghost does not exist in namespace "+namespace)))
+			HaveField("Status.Decision.Message", "Deployment/ghost does not exist in namespace "+namespace+": create it, or correct the name")))
 		create(ctx, harness.Deployment(namespace, "ghost", 1, "shop/ghost:1"))
 		Eventually(task(ctx, namespace, "ghost")).Should(HaveField("Status.Phase", aiopsv1.PhaseWatching))
 	})
@@ -262,6 +262,9 @@ var _ = Describe("Two tasks on one target", func() {
 			HaveField("Status.Phase", aiopsv1.PhaseBlocked),
 			HaveField("Status.Decision.Reason", aiopsv1.ReasonTargetBusy),
 			HaveField("Status.Decision.Message", ContainSubstring(`"first"`))))
+
+		Expect(admin.Delete(ctx, first)).To(Succeed())
+		Eventually(task(ctx, namespace, "second"), "5s").Should(HaveField("Status.LastExecutionTime", Not(BeNil())), "it need not wait until it looks again by itself")
 	})
 })
 
