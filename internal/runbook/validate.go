@@ -69,7 +69,13 @@ func validateSignal(spec *aiopsv1.AITaskSpec, names Names) *Problem {
 	if len(spec.Signals) > 0 {
 		path = fmt.Sprintf("signals[%q].threshold", signal.Name)
 	}
+	if signal.Threshold == nil {
+		return invalid("%s is not set: write the value from which on the signal is breached", path)
+	}
 	if problem := validateThreshold(path, *signal); problem != nil {
+		return problem
+	}
+	if problem := validateRecovery(*signal); problem != nil {
 		return problem
 	}
 	if signal.Prometheus == nil {
@@ -102,6 +108,22 @@ func validateConditionThreshold(path string, threshold int64, atMost bool) *Prob
 		return &Problem{aiopsv1.ReasonThresholdUnreachable, fmt.Sprintf("%s: AtLeast %d is never reached, since Condition is 0 or 1: write 1", path, threshold)}
 	case atMost && threshold >= 1:
 		return &Problem{aiopsv1.ReasonAlwaysBreached, fmt.Sprintf("%s: AtMost %d is always reached, since Condition is 0 or 1: write 0", path, threshold)}
+	}
+	return nil
+}
+
+// validateRecovery refuses a recoveryThreshold that no value reaches: once breached, the signal could never be healthy again.
+func validateRecovery(signal aiopsv1.Signal) *Problem {
+	if signal.RecoveryThreshold == nil || signal.Type == aiopsv1.SignalPrometheus {
+		return nil
+	}
+	recovery := *signal.RecoveryThreshold
+	atMost := signal.Comparison == aiopsv1.ComparisonAtMost
+	switch {
+	case !atMost && recovery < 0:
+		return invalid("signals[%q].recoveryThreshold %d is never reached, since %s is never below 0: write 0 or more", signal.Name, recovery, signal.Type)
+	case atMost && signal.Type == aiopsv1.SignalCondition && recovery > 1:
+		return invalid("signals[%q].recoveryThreshold %d is never reached, since Condition is 0 or 1: write 1", signal.Name, recovery)
 	}
 	return nil
 }
