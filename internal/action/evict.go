@@ -112,7 +112,7 @@ func (e *Evict) candidates(ctx context.Context, request Request) (candidates, *R
 		if err == nil {
 			return found, nil, nil
 		}
-		if refusal = e.refusal(err, request, pod); refusal == nil {
+		if refusal = e.refusal(err, request, pod.Name); refusal == nil {
 			return found, nil, fmt.Errorf("try to evict pod %s of %s: %w", pod.Name, request.Target.Reference, err)
 		}
 	}
@@ -151,7 +151,7 @@ func (e *Evict) removeAll(ctx context.Context, request Request, found candidates
 			removed = append(removed, pod.Name)
 			continue
 		}
-		if refusal = e.refusal(err, request, pod); refusal == nil {
+		if refusal = e.refusal(err, request, pod.Name); refusal == nil {
 			return Outcome{}, fmt.Errorf("evict pod %s of %s: %w", pod.Name, request.Target.Reference, err)
 		}
 	}
@@ -173,18 +173,18 @@ func (e *Evict) removeOne(ctx context.Context, step aiopsv1.Step, pod *corev1.Po
 
 // refusal tells a budget from everything else. A budget ends by itself when other pods recover; a pod that several budgets select
 // cannot be evicted at all.
-func (e *Evict) refusal(err error, request Request, pod *corev1.Pod) *Refusal {
+func (*Evict) refusal(err error, request Request, pod string) *Refusal {
 	switch {
 	case keptByBudget(err):
 		refusal := refuse(aiopsv1.ReasonBlockedByDisruptionBudget,
 			"a PodDisruptionBudget keeps pod %s of %s: %s. Set evict.unhealthyPods: IgnoreBudget to remove broken pods anyway",
-			pod.Name, request.Target.Reference, budgetOf(err))
+			pod, request.Target.Reference, budgetOf(err))
 		refusal.Wait = true
 		return refusal
 	case keptBySeveral(err):
 		return refuse(aiopsv1.ReasonBlockedByDisruptionBudget,
 			"several PodDisruptionBudgets select pod %s of %s, and the API server evicts no such pod. Leave one, or set evict.unhealthyPods: IgnoreBudget",
-			pod.Name, request.Target.Reference)
+			pod, request.Target.Reference)
 	}
 	return refusalOf(err, "evict pods", &request.Target)
 }

@@ -145,7 +145,7 @@ func TestEverReady(t *testing.T) {
 	}{
 		"ready": {func(*corev1.Pod) {}, true},
 		"never ready: unready since it was first looked at": {unreadySince(101), false},
-		"was ready, then not":                               {unreadySince(160), true},
+		"was ready, then not":                               {unreadySince(102), true},
 		"not started":                                       {func(p *corev1.Pod) { p.Status = corev1.PodStatus{Phase: corev1.PodPending} }, false},
 	}
 	for name, test := range tests {

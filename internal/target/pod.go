@@ -10,9 +10,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// firstReadiness is how long after its start a pod's Ready condition is written for the first time at the latest: a pod that became unready later
-// than that was ready before.
-const firstReadiness = 5 * time.Second
+// firstReadiness is how long after its start a pod's Ready condition is written for the first time at the latest, both in whole seconds: a pod
+// that became unready later than that was ready before.
+const firstReadiness = time.Second
 
 // reducePod keeps what podState reads. Of pods that belong to no workload only the identity is kept.
 func reducePod(in *corev1.Pod) *corev1.Pod {

@@ -248,7 +248,7 @@ func daemonSetState(reference Reference, set *appsv1.DaemonSet, around surroundi
 	if state.Settled {
 		state.Revision = newestRevision(around.revisions)
 	}
-	state.Rollout = daemonSetRollout(&state, parseTime(set.Annotations[templateTimeKey]), now)
+	state.Rollout = daemonSetRollout(set, &state, parseTime(set.Annotations[templateTimeKey]), now)
 	return state
 }
 

@@ -52,7 +52,7 @@ func metadataOf(replicaSet *appsv1.ReplicaSet) *metav1.PartialObjectMetadata {
 }
 
 func TestResolveDeployment(t *testing.T) {
-	crashing := deploymentPod("web-abc-2", 20, unreadySince(25), func(p *corev1.Pod) {
+	crashing := deploymentPod("web-abc-2", 20, unreadySince(21), func(p *corev1.Pod) {
 		p.Spec.InitContainers = []corev1.Container{{Name: "setup"}}
 		p.Spec.Containers[0].Resources = corev1.ResourceRequirements{
 			Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("250m"), corev1.ResourceMemory: resource.MustParse("64Mi")},
@@ -110,7 +110,7 @@ func TestResolveDeployment(t *testing.T) {
 			},
 			{
 				Name: "web-abc-2", UID: "web-abc-2-uid", Phase: "Running", CreationTime: at(20), Scheduled: true,
-				ReadyTransitionTime: at(25), Revision: "web-abc",
+				ReadyTransitionTime: at(21), Revision: "web-abc",
 				Containers: []Container{
 					{Name: "setup", Init: true},
 					{

@@ -62,7 +62,7 @@ func deploymentRollout(deployment *appsv1.Deployment, state *State, templateTime
 		if mixed || state.Updated < state.Replicas {
 			return unfinished(latestProgress(state, templateTime), deadline, now)
 		}
-		return starting(state, templateTime, deadline, now)
+		return starting(state, deployment.Status.Replicas, templateTime, deadline, now)
 	}
 	switch {
 	case condition.Reason == rolloutComplete && !mixed:
@@ -113,7 +113,7 @@ func statefulSetRollout(set *appsv1.StatefulSet, state *State, templateTime, now
 		(partition == 0 || state.Updated < state.Replicas-partition) {
 		return unfinished(latestProgress(state, templateTime), deadline, now)
 	}
-	return starting(state, templateTime, deadline, now)
+	return starting(state, set.Status.Replicas, templateTime, deadline, now)
 }
 
 func partitionOf(set *appsv1.StatefulSet) int32 {
@@ -126,7 +126,7 @@ func partitionOf(set *appsv1.StatefulSet) int32 {
 
 // daemonSetRollout: a rollout is under way while a pod has an older revision. Counts alone do not tell, since a pod that was
 // deleted, or a node that was added, lowers the number of updated pods too.
-func daemonSetRollout(state *State, templateTime, now time.Time) Rollout {
+func daemonSetRollout(set *appsv1.DaemonSet, state *State, templateTime, now time.Time) Rollout {
 	deadline := progressDeadline(nil)
 	if state.OnDelete {
 		return Rollout{}
@@ -139,14 +139,14 @@ func daemonSetRollout(state *State, templateTime, now time.Time) Rollout {
 			return unfinished(latestProgress(state, templateTime), deadline, now)
 		}
 	}
-	return starting(state, templateTime, deadline, now)
+	return starting(state, set.Status.CurrentNumberScheduled, templateTime, deadline, now)
 }
 
 // starting is a workload whose template is in force everywhere, but whose pods may not all have been there yet: progressing while pods are
 // still being created, or while a pod of a young template has never been ready. It ends by itself and is never
 // stalled: nothing that a rollback could cure.
-func starting(state *State, templateTime time.Time, deadline time.Duration, now time.Time) Rollout {
-	if last := latestProgress(state, templateTime); state.Updated < state.Replicas && now.Before(last.Add(deadline)) {
+func starting(state *State, created int32, templateTime time.Time, deadline time.Duration, now time.Time) Rollout {
+	if last := latestProgress(state, templateTime); created < state.Replicas && now.Before(last.Add(deadline)) {
 		return unfinished(last, deadline, now)
 	}
 	if !now.Before(templateTime.Add(deadline)) {

@@ -114,6 +114,10 @@ func updating(to string, updated int32) statefulSetOption {
 	return func(s *appsv1.StatefulSet) { s.Status.UpdateRevision, s.Status.UpdatedReplicas = to, updated }
 }
 
+func created(pods int32) statefulSetOption {
+	return func(s *appsv1.StatefulSet) { s.Status.Replicas = pods }
+}
+
 func partition(ordinal int32) statefulSetOption {
 	return func(s *appsv1.StatefulSet) { s.Spec.UpdateStrategy.RollingUpdate.Partition = &ordinal }
 }
@@ -144,7 +148,7 @@ func TestStatefulSetRollout(t *testing.T) {
 		},
 		"stuck": {statefulSet(updating("db-b", 1)), []Pod{steady, fresh}, 800, stuck(200, 800)},
 		"all updated, the last one not ready yet": {statefulSet(updating("db-b", 3)), []Pod{fresh}, 300, moving(200, 800)},
-		"partition reached":                       {statefulSet(updating("db-b", 1), partition(2)), []Pod{steady}, 5000, Rollout{}},
+		"partition reached":                       {statefulSet(updating("db-b", 1), partition(2)), []Pod{steady}, 100, Rollout{}},
 		"partition not reached":                   {statefulSet(updating("db-b", 0), partition(2)), []Pod{steady}, 100, moving(0, 600)},
 		"a partition above the replicas":          {statefulSet(updating("db-b", 0), partition(7)), []Pod{steady}, 5000, Rollout{}},
 		"on delete": {
@@ -156,12 +160,12 @@ func TestStatefulSetRollout(t *testing.T) {
 			statefulSet(func(s *appsv1.StatefulSet) { s.Generation = 3 }), nil, 1000, Rollout{Progressing: true, DeadlineTime: at(1600)},
 		},
 		"first pods": {
-			statefulSet(updating("db-a", 1)), []Pod{{CreationTime: at(10), Revision: "db-a"}}, 100, moving(10, 610),
+			statefulSet(updating("db-a", 1), created(1)), []Pod{{CreationTime: at(10), Revision: "db-a"}}, 100, moving(10, 610),
 		},
 		"first pods that never come are no rollout to roll back": {
-			statefulSet(updating("db-a", 1)), []Pod{{CreationTime: at(10), Revision: "db-a"}}, 5000, Rollout{},
+			statefulSet(updating("db-a", 1), created(1)), []Pod{{CreationTime: at(10), Revision: "db-a"}}, 5000, Rollout{},
 		},
-		"a deleted pod is no rollout": {statefulSet(updating("db-a", 2)), []Pod{steady}, 5000, Rollout{}},
+		"a deleted pod is no rollout": {statefulSet(updating("db-a", 2), created(2)), []Pod{steady}, 5000, Rollout{}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -190,7 +194,7 @@ func TestDaemonSetRollout(t *testing.T) {
 		"back to the first revision": {[]revision{{name: "agent-1", number: 3}, {name: "agent-2", number: 2}}, []Pod{old, updated}, 300, nil, moving(0, 600)},
 		"revisions not known":        {nil, []Pod{old, updated}, 5000, nil, Rollout{}},
 		"a pod is missing": {
-			revisions, []Pod{updated}, 5000, func(s *appsv1.DaemonSet) { s.Status.UpdatedNumberScheduled = 1 }, Rollout{},
+			revisions, []Pod{updated}, 5000, func(s *appsv1.DaemonSet) { s.Status.UpdatedNumberScheduled, s.Status.CurrentNumberScheduled = 1, 1 }, Rollout{},
 		},
 		"first pods": {
 			revisions[:1], []Pod{{CreationTime: at(10), Revision: "agent-1"}}, 100, nil, moving(0, 600),
@@ -205,7 +209,7 @@ func TestDaemonSetRollout(t *testing.T) {
 			set := &appsv1.DaemonSet{
 				ObjectMeta: workloadMeta("agent", 0),
 				Spec:       appsv1.DaemonSetSpec{Template: template("agent:1")},
-				Status:     appsv1.DaemonSetStatus{ObservedGeneration: 2, DesiredNumberScheduled: 2, UpdatedNumberScheduled: 2, NumberReady: 2, NumberAvailable: 2},
+				Status:     appsv1.DaemonSetStatus{ObservedGeneration: 2, DesiredNumberScheduled: 2, CurrentNumberScheduled: 2, UpdatedNumberScheduled: 2, NumberReady: 2, NumberAvailable: 2},
 			}
 			if test.change != nil {
 				test.change(set)

@@ -34,9 +34,13 @@ func healPod(ctx context.Context, reference target.Reference, uid types.UID) {
 
 func annotatePod(ctx context.Context, reference target.Reference, uid types.UID, value string) {
 	GinkgoHelper()
-	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: reference.Namespace, Name: podOf(ctx, reference, uid).Name}}
+	pod := podNamed(reference.Namespace, podOf(ctx, reference, uid).Name)
 	patch := `{"metadata":{"annotations":{"` + cluster.BehaviourAnnotation + `":` + value + `}}}`
 	Expect(admin.Patch(ctx, pod, client.RawPatch(types.MergePatchType, []byte(patch)))).To(Succeed())
+}
+
+func podNamed(namespace, pod string) *corev1.Pod {
+	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: pod}}
 }
 
 func podOf(ctx context.Context, reference target.Reference, uid types.UID) target.Pod {
