@@ -98,7 +98,8 @@ func waitEstablished(ctx context.Context, reader client.Client) error {
 		if err := reader.Get(ctx, types.NamespacedName{Name: "aitasks.aiops.example.com"}, crd); err != nil {
 			return false, client.IgnoreNotFound(err)
 		}
-		conditions, _, err := unstructured.NestedSlice(crd.Object, "status", "conditions")
+		field, _, err := unstructured.NestedFieldNoCopy(crd.Object, "status", "conditions")
+		conditions, _ := field.([]any) // null in the first moment
 		for _, item := range conditions {
 			if condition, ok := item.(map[string]any); ok && condition["type"] == "Established" && condition["status"] == "True" {
 				return true, nil
