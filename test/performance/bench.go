@@ -35,7 +35,6 @@ type bench struct {
 	results *results
 	cluster *cluster.Cluster
 	admin   client.WithWatch
-	program string
 	// operators counts the processes that were started, for their names.
 	operators int
 	running   []*harness.Process
@@ -53,8 +52,10 @@ type bench struct {
 func start(ctx context.Context, given settings) (*bench, error) {
 	b := &bench{settings: given, results: newResults()}
 	var err error
-	if b.program, err = harness.BuildOperator(ctx); err != nil {
-		return b, err
+	if b.program == "" {
+		if b.program, err = harness.BuildOperator(ctx); err != nil {
+			return b, err
+		}
 	}
 	if b.cluster, err = cluster.Start(ctx, cluster.Options{AuditReads: true, Log: os.Stderr}); err != nil {
 		return b, err

@@ -23,6 +23,7 @@ type settings struct {
 	action                                     string
 	keepAudit                                  string
 	operatorFlags                              string
+	program                                    string
 }
 
 // sections are the parts of a run, in their order: each needs the tasks of the one before, or more.
@@ -63,6 +64,7 @@ func parse() (settings, error) {
 	flag.BoolVar(&out.json, "json", false, "Print the results as JSON.")
 	flag.StringVar(&out.action, "action", "Restart", "The action of the incidents: Restart or Scale.")
 	flag.StringVar(&out.keepAudit, "audit", "", "A file to copy the audit log to.")
+	flag.StringVar(&out.program, "operator", "", "The operator's program, to compare it with another. Empty: it is built from the present source.")
 	flag.StringVar(&out.operatorFlags, "operator-flags", "", "Further flags of the operator, separated by blanks.")
 	flag.Parse()
 	if only != "" {

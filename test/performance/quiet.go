@@ -46,10 +46,10 @@ func (b *bench) quiet(ctx context.Context) error {
 
 func (b *bench) reportQuiet(events []cluster.AuditEvent, computed time.Duration) {
 	where := fmt.Sprintf("quiet (%d tasks, %d s)", b.created, b.quietSeconds)
-	writes := countWhere(events, func(event cluster.AuditEvent) bool { return isWrite(event) && !isLease(event) })
-	reads := countWhere(events, func(event cluster.AuditEvent) bool { return !isWrite(event) && !isLease(event) })
-	b.results.addWithGoal(where, "writes, without the lease's", float64(writes), "", 0)
-	b.results.add(where, "writes of the lease", float64(countWhere(events, func(event cluster.AuditEvent) bool { return isWrite(event) && isLease(event) })), "")
+	writes := countWhere(events, func(event cluster.AuditEvent) bool { return isWrite(event) && !isElection(event) })
+	reads := countWhere(events, func(event cluster.AuditEvent) bool { return !isWrite(event) && !isElection(event) })
+	b.results.addWithGoal(where, "writes", float64(writes), "", 0)
+	b.results.add(where, "writes of the leader election", float64(countWhere(events, func(event cluster.AuditEvent) bool { return isWrite(event) && isElection(event) })), "")
 	b.results.add(where, "reads", float64(reads), "")
 	b.results.add(where, "CPU time", computed.Seconds(), "s")
 	b.results.addWithGoal(where, "share of one core", 100*computed.Seconds()/float64(b.quietSeconds), "%", 5)

@@ -17,7 +17,10 @@ func isWrite(event cluster.AuditEvent) bool {
 	return slices.Contains([]string{"create", "update", "patch", "delete", "deletecollection"}, event.Verb)
 }
 
-func isLease(event cluster.AuditEvent) bool { return event.Resource == "leases" }
+// isElection is true for the lease, and for the event that tells of it.
+func isElection(event cluster.AuditEvent) bool {
+	return event.Resource == "leases" || (event.Resource == "events" && event.Namespace == harness.Namespace)
+}
 
 // requestsSince returns the operator's requests after the mark, without the watches and lists that fill its caches.
 func (b *bench) requestsSince(mark cluster.AuditMark) ([]cluster.AuditEvent, error) {
@@ -34,11 +37,11 @@ func describe(event cluster.AuditEvent) string {
 	return fmt.Sprintf("%s %s", event.Verb, event.Resource)
 }
 
-// countByKind counts requests, without those for the lease.
+// countByKind counts requests, without those of the leader election.
 func countByKind(events []cluster.AuditEvent) (kinds []string, numbers map[string]int) {
 	numbers = map[string]int{}
 	for _, event := range events {
-		if isLease(event) {
+		if isElection(event) {
 			continue
 		}
 		kind := describe(event)

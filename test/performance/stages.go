@@ -13,10 +13,9 @@ type course struct {
 	incident
 	// breach is the status write by which kube-controller-manager made the breach known.
 	breach cluster.AuditEvent
-	// requests are the operator's for this task and its target, from then on, in the order that they were received in.
-	requests []cluster.AuditEvent
-	// order and action are its two writes.
+	// order and action are the operator's two writes, reads what it reads between them.
 	order, action cluster.AuditEvent
+	reads         []cluster.AuditEvent
 }
 
 // coursesOf sorts the requests into incidents.
@@ -52,17 +51,16 @@ func courseOf(measured incident, events []cluster.AuditEvent) (course, error) {
 			if out.breach.Name == "" && event.Resource == "deployments" && event.Subresource == "status" {
 				out.breach = event
 			}
-		case out.breach.Name != "" && out.action.Name == "":
-			out.requests = append(out.requests, event)
-			if event.Verb == "patch" && event.Resource == "aitasks" {
-				out.order = event
-			}
-			if event.Verb == "patch" && event.Resource == "deployments" {
-				out.action = event
-			}
+		case out.breach.Name == "" || out.action.Name != "":
+		case event.Verb == "patch" && event.Resource == "aitasks":
+			out.order, out.reads = event, nil
+		case event.Verb == "patch" && event.Resource == "deployments":
+			out.action = event
+		case event.Verb == "get" || event.Verb == "list":
+			out.reads = append(out.reads, event)
 		}
 	}
-	if out.order.Name == "" || out.action.Name == "" {
+	if out.order.Name == "" || out.action.Name == "" || len(out.reads) == 0 {
 		return out, fmt.Errorf("the audit log does not hold the whole incident of %s", measured.name)
 	}
 	return out, nil
@@ -71,30 +69,23 @@ func courseOf(measured incident, events []cluster.AuditEvent) (course, error) {
 // stage is a part of the way from the breach to the action.
 type stage struct {
 	name string
-	took samples
+	took func(course) time.Duration
 }
 
-// stagesOf says where the time went, request by request.
-func stagesOf(courses []course) []stage {
-	var out []stage
-	add := func(name string, took time.Duration) {
-		index := slices.IndexFunc(out, func(s stage) bool { return s.name == name })
-		if index < 0 {
-			out = append(out, stage{name: name})
-			index = len(out) - 1
-		}
-		out[index].took = append(out[index].took, took)
+// stages are the parts of the way, in their order. The reads between the two writes are asked at the same time.
+func stages() []stage {
+	return []stage{
+		{"breach written -> order received", func(c course) time.Duration { return c.order.Received.Sub(c.breach.Completed) }},
+		{"order written", func(c course) time.Duration { return c.order.Completed.Sub(c.order.Received) }},
+		{"order answered -> first read received", func(c course) time.Duration { return c.reads[0].Received.Sub(c.order.Completed) }},
+		{"reads", func(c course) time.Duration { return c.readsEnd().Sub(c.reads[0].Received) }},
+		{"last read answered -> action received", func(c course) time.Duration { return c.action.Received.Sub(c.readsEnd()) }},
+		{"action written", func(c course) time.Duration { return c.action.Completed.Sub(c.action.Received) }},
 	}
-	for _, c := range courses {
-		before, what := c.breach.Completed, "breach written"
-		for _, request := range c.requests {
-			name := describe(request)
-			add(what+" -> "+name, request.Received.Sub(before))
-			add("  "+name, request.Completed.Sub(request.Received))
-			before, what = request.Completed, name
-		}
-	}
-	return out
+}
+
+func (c course) readsEnd() time.Time {
+	return slices.MaxFunc(c.reads, func(a, b cluster.AuditEvent) int { return a.Completed.Compare(b.Completed) }).Completed
 }
 
 // reportLatency turns watch events and audit log into numbers.
@@ -129,10 +120,12 @@ func (b *bench) reportLatency(mark cluster.AuditMark, incidents []incident, patc
 }
 
 func (b *bench) reportStages(courses []course) {
-	for _, next := range stagesOf(courses) {
-		if len(next.took)*10 >= len(courses) {
-			b.results.add("stages, p50", next.name, milliseconds(next.took.percentile(50)), "ms")
+	for _, next := range stages() {
+		var took samples
+		for _, c := range courses {
+			took = append(took, next.took(c))
 		}
+		b.results.add("stages, p50", next.name, milliseconds(took.percentile(50)), "ms")
 	}
 }
 
