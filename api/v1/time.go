@@ -72,7 +72,8 @@ func (t *Time) UnmarshalJSON(data []byte) error {
 	if err := json.Unmarshal(data, &text); err != nil {
 		return nil //nolint:nilerr // one unreadable field must not hide every AITask from its reader
 	}
-	if parsed, err := time.Parse(time.RFC3339, text); err == nil {
+	parsed, err := time.Parse(time.RFC3339, text)
+	if year := parsed.UTC().Year(); err == nil && year >= 1 && year <= 9999 { // beyond, RFC 3339 cannot write it back
 		*t = NewTime(parsed)
 	}
 	return nil
