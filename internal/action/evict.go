@@ -58,6 +58,8 @@ func (e *Evict) Plan(ctx context.Context, request Request) (Plan, *Refusal, erro
 	return plan, nil, nil
 }
 
+// nothingToEvict says why there is no pod to remove. That ends by itself while a pod is starting, which makes it ready or unhealthy; and
+// where more pods are ready than the workload counts, which means that pods and workload were not read at the same moment.
 func nothingToEvict(state *target.State) *Refusal {
 	ready, waiting := 0, 0
 	for i := range state.Pods {
@@ -68,8 +70,11 @@ func nothingToEvict(state *target.State) *Refusal {
 			waiting++
 		}
 	}
-	return refuse(aiopsv1.ReasonNothingToEvict, "no pod of %s is unhealthy: %d ready, %d starting, %d waiting for a node",
-		state.Reference, ready, len(state.Pods)-ready-waiting, waiting)
+	starting := len(state.Pods) - ready - waiting
+	refusal := refuse(aiopsv1.ReasonNothingToEvict, "no pod of %s is unhealthy: %d ready, %d starting, %d waiting for a node",
+		state.Reference, ready, starting, waiting)
+	refusal.Wait = starting > 0 || ready > int(state.Available)
+	return refusal
 }
 
 func mostPods(step aiopsv1.Step) int {
@@ -100,7 +105,9 @@ func (e *Evict) candidates(ctx context.Context, request Request) (candidates, *R
 		return found, nil, err
 	}
 	if len(found.unready) == 0 {
-		return found, refuse(aiopsv1.ReasonNothingToEvict, "the unhealthy pods of %s have recovered or are gone", request.Target.Reference), nil
+		refusal := refuse(aiopsv1.ReasonNothingToEvict, "the unhealthy pods of %s have recovered or are gone", request.Target.Reference)
+		refusal.Wait = true // the caches are about to say so too, and then the step is planned anew
+		return found, refusal, nil
 	}
 	if ignoresBudget(request.Step) {
 		return found, nil, nil

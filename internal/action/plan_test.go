@@ -164,6 +164,35 @@ func TestUnhealthyPods(t *testing.T) {
 	}
 }
 
+func TestNothingToEvictIsWaitedForWhereItEndsByItself(t *testing.T) {
+	ready := target.Pod{Name: "ready", Scheduled: true, Ready: true, EverReady: true}
+	starting := target.Pod{Name: "starting", Scheduled: true, CreationTime: at(-30)}
+	waiting := target.Pod{Name: "waiting", CreationTime: at(-3600)}
+	tests := map[string]struct {
+		available int32
+		pods      []target.Pod
+		want      bool
+	}{
+		"all is well":                      {3, []target.Pod{ready, ready, ready}, false},
+		"a pod is missing":                 {2, []target.Pod{ready, ready}, false},
+		"a pod waits for a node":           {2, []target.Pod{ready, ready, waiting}, false},
+		"a pod is starting":                {2, []target.Pod{ready, ready, starting}, true},
+		"the pods are seen as they were":   {2, []target.Pod{ready, ready, ready}, true},
+		"the workload is seen as it was":   {3, []target.Pod{ready, ready, waiting}, false},
+		"nothing is ready, nothing counts": {0, nil, false},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			state := stateOf("Deployment", func(s *target.State) { s.Available, s.Pods = test.available, test.pods })
+			_, refusal, err := NewEvict(nil, nil).Plan(t.Context(), Request{Target: state, Now: at(0)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			checkRefusal(t, refusal, aiopsv1.ReasonNothingToEvict, "no pod of Deployment/web is unhealthy", test.want)
+		})
+	}
+}
+
 func TestChoose(t *testing.T) {
 	a, b, c := broken("a", -30), broken("b", -20), broken("c", -10)
 	tests := map[string]struct {

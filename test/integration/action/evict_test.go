@@ -168,7 +168,7 @@ var _ = Describe("Evict", func() {
 			recorded := planAndOrder(ctx, evict, "order-1", request(ctx, evictStep(2, "")))
 			healPod(ctx, reference, pods[0])
 			healPod(ctx, reference, pods[1])
-			Expect(refused(ctx, evict, recorded).Reason).To(Equal(aiopsv1.ReasonNothingToEvict))
+			Expect(refused(ctx, evict, recorded)).To(SatisfyAll(HaveField("Reason", aiopsv1.ReasonNothingToEvict), HaveField("Wait", true)))
 			Expect(live(ctx, reference).LastOrder).To(BeEmpty())
 		})
 
@@ -184,16 +184,21 @@ var _ = Describe("Evict", func() {
 			eventuallyWell(ctx, reference)
 			Expect(podUIDs(state(ctx, reference))).NotTo(ContainElements(pods[0], pods[1]))
 		})
-
-		It("is locked out by another action on the same target", func(ctx SpecContext) {
-			first := planAndOrder(ctx, evict, "order-1", request(ctx, evictStep(1, "")))
-			second := planAndOrder(ctx, evict, "order-2", request(ctx, evictStep(2, "")))
-			execute(ctx, evict, first)
-			Expect(refused(ctx, evict, second).Reason).To(Equal(aiopsv1.ReasonSuperseded))
-			eventuallyBack(ctx, reference)
-			Expect(podUIDs(state(ctx, reference))).To(ContainElement(pods[1]))
-		})
 	})
+
+	DescribeTable("is locked out by another action on the same target", func(ctx SpecContext, kind string) {
+		reference = create(ctx, workload(kind, namespace, "web:1"))
+		pods := podUIDs(state(ctx, reference))
+		breakPod(ctx, reference, pods[0], cluster.Crash)
+		breakPod(ctx, reference, pods[1], cluster.Crash)
+		request := action.Request{Target: live(ctx, reference), Step: evictStep(1, "")}
+		first := planAndOrder(ctx, evict, "order-1", request)
+		request.Step = evictStep(2, "")
+		second := planAndOrder(ctx, evict, "order-2", request)
+		execute(ctx, evict, first)
+		Expect(refused(ctx, evict, second).Reason).To(Equal(aiopsv1.ReasonSuperseded))
+		Consistently(ctx, func(ctx context.Context) []types.UID { return podUIDs(state(ctx, reference)) }).Should(ContainElement(pods[1]))
+	}, kinds())
 
 	It("has nothing to do on a healthy workload", func(ctx SpecContext) {
 		reference = create(ctx, workload("Deployment", namespace, "web:1"))
@@ -204,9 +209,3 @@ var _ = Describe("Evict", func() {
 		})))
 	})
 })
-
-// eventuallyBack waits until a removed pod has its successor.
-func eventuallyBack(ctx context.Context, reference target.Reference) {
-	GinkgoHelper()
-	Eventually(ctx, func(ctx context.Context) int { return len(state(ctx, reference).Pods) }).Should(Equal(3))
-}
