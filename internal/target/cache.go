@@ -82,7 +82,9 @@ func transform(object any) (any, error) {
 	case *autoscalingv2.HorizontalPodAutoscaler:
 		return reduceAutoscaler(object), nil
 	case *metav1.PartialObjectMetadata:
-		return &metav1.PartialObjectMetadata{TypeMeta: object.TypeMeta, ObjectMeta: reduceOwned(&object.ObjectMeta)}, nil
+		out := &metav1.PartialObjectMetadata{TypeMeta: object.TypeMeta, ObjectMeta: reduceOwned(&object.ObjectMeta)}
+		out.Annotations = only(object.Annotations, RevisionAnnotation)
+		return out, nil
 	case *appsv1.ControllerRevision:
 		return &appsv1.ControllerRevision{ObjectMeta: reduceOwned(&object.ObjectMeta), Revision: object.Revision}, nil
 	default:
@@ -103,15 +105,26 @@ func reduceIdentity(in *metav1.ObjectMeta) metav1.ObjectMeta {
 	}
 }
 
-// reduceOwned also keeps the controller, and the labels and annotations that name and number a revision.
+// reduceOwned also keeps the controller.
 func reduceOwned(in *metav1.ObjectMeta) metav1.ObjectMeta {
 	out := reduceIdentity(in)
-	out.Labels = only(in.Labels, appsv1.DefaultDeploymentUniqueLabelKey, appsv1.ControllerRevisionHashLabelKey)
-	out.Annotations = only(in.Annotations, RevisionAnnotation)
 	if controller := metav1.GetControllerOfNoCopy(in); controller != nil {
-		out.OwnerReferences = []metav1.OwnerReference{*controller}
+		out.OwnerReferences = []metav1.OwnerReference{shared(*controller)}
 	}
 	return out
+}
+
+// shared returns the reference with texts that all objects share where it can.
+func shared(reference metav1.OwnerReference) metav1.OwnerReference {
+	if reference.APIVersion == appsVersion {
+		reference.APIVersion = appsVersion
+	}
+	for _, kind := range []string{kindDeployment, kindStatefulSet, kindDaemonSet, kindReplicaSet} {
+		if reference.Kind == kind {
+			reference.Kind = kind
+		}
+	}
+	return reference
 }
 
 // only returns the entries of these keys, or nil if there are none.

@@ -150,7 +150,7 @@ func TestEverReady(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := podState(deploymentPod("p", 100, test.option), "web-abc").EverReady; got != test.want {
+			if got := readPod(deploymentPod("p", 100, test.option)).EverReady; got != test.want {
 				t.Errorf("EverReady: %t, want %t", got, test.want)
 			}
 		})

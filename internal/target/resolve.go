@@ -84,12 +84,12 @@ type revision struct {
 func (r *Resolver) surroundings(ctx context.Context, reference Reference, uid types.UID) (surroundings, error) {
 	var around surroundings
 	var err error
-	owners := map[types.UID]string{uid: reference.Name}
+	controllers := map[types.UID]bool{uid: true}
 	prefixes := []string{reference.Name}
 	if reference.Kind == kindDeployment {
 		around.revisions, prefixes, err = r.replicaSets(ctx, reference, uid)
 		for _, replicaSet := range around.revisions {
-			owners[replicaSet.uid] = replicaSet.name
+			controllers[replicaSet.uid] = true
 		}
 	} else {
 		around.revisions, err = r.controllerRevisions(ctx, reference, uid)
@@ -102,7 +102,7 @@ func (r *Resolver) surroundings(ctx context.Context, reference Reference, uid ty
 		if err := r.list(ctx, Reference{Kind: reference.Kind, Namespace: reference.Namespace, Name: prefix}, &pods); err != nil {
 			return around, err
 		}
-		around.pods = append(around.pods, podStates(pods.Items, owners)...)
+		around.pods = append(around.pods, podStates(pods.Items, controllers)...)
 	}
 	around.autoscaler, err = r.autoscaler(ctx, reference)
 	return around, err
@@ -133,7 +133,7 @@ func (r *Resolver) replicaSets(ctx context.Context, reference Reference, uid typ
 			continue
 		}
 		revisions = append(revisions, revision{name: item.Name, uid: item.UID, number: RevisionNumber(item.Annotations)})
-		prefix := withoutTemplateHash(item.Name, item.Labels)
+		prefix := item.Name[:max(strings.LastIndex(item.Name, "-"), 0)]
 		if prefix != "" && prefix != prefixes[len(prefixes)-1] && strings.HasPrefix(reference.Name, prefix) {
 			prefixes = append(prefixes, prefix)
 		}

@@ -3,6 +3,7 @@ package target
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -198,6 +199,21 @@ func TestResolveOthers(t *testing.T) {
 				t.Errorf("State (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+func TestResolveFindsThePodsOfALongName(t *testing.T) {
+	long := strings.Repeat("a", 250)
+	cut := long[:242]
+	workload := deployment(func(d *appsv1.Deployment) { d.Name = long })
+	owned := replicaSet(cut+"-0123456789", "0123456789", "8", "web-uid")
+	owned.OwnerReferences = controlledBy("Deployment", long, "web-uid")
+	cached := reader(t, workload, metadataOf(owned),
+		pod("p", 10, controlledBy("ReplicaSet", owned.Name, owned.UID), map[string]string{appsv1.DefaultDeploymentUniqueLabelKey: "0123456789"}))
+	reference := Reference{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "shop", Name: long}
+	state, err := NewResolver(cached, cached).Resolve(t.Context(), reference, at(0))
+	if err != nil || len(state.Pods) != 1 || state.Pods[0].Name != "p" {
+		t.Errorf("Resolve: %+v, %v, want its one pod", state.Pods, err)
 	}
 }
 

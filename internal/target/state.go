@@ -110,37 +110,38 @@ type Autoscaler struct {
 	LastScaleTime time.Time
 }
 
-// Pod is one pod of the workload, reduced to what signals and actions look at.
+// Pod is one pod of the workload, reduced to what signals and actions look at. The caches keep it as JSON in place of the pod's
+// own spec and status.
 type Pod struct {
-	Name         string
-	UID          types.UID
-	Phase        string
-	CreationTime time.Time
-	Scheduled    bool
-	Ready        bool
+	Name         string    `json:"-"`
+	UID          types.UID `json:"-"`
+	CreationTime time.Time `json:"-"`
+	Phase        string    `json:",omitzero"`
+	Scheduled    bool      `json:",omitzero"`
+	Ready        bool      `json:",omitzero"`
 	// ReadyTransitionTime is when Ready last changed.
-	ReadyTransitionTime time.Time
+	ReadyTransitionTime time.Time `json:",omitzero"`
 	// EverReady says whether the pod is known to have been ready at some time.
-	EverReady bool
+	EverReady bool `json:",omitzero"`
 	// Revision names the template the pod was made from, comparable with State.Revision.
-	Revision   string
-	Containers []Container
+	Revision   string      `json:",omitzero"`
+	Containers []Container `json:",omitzero"`
 }
 
 // Container is one container of a pod, init and sidecar containers included.
 type Container struct {
 	Name string
-	Init bool
+	Init bool `json:",omitzero"`
 	// Running says that the container is running.
-	Running      bool
-	RestartCount int32
+	Running      bool  `json:",omitzero"`
+	RestartCount int32 `json:",omitzero"`
 	// WaitingReason is the reason of the waiting state, such as CrashLoopBackOff.
-	WaitingReason string
+	WaitingReason string `json:",omitzero"`
 	// LastTermination* tell how the container last ended. Zero when it never did.
-	LastTerminationReason string
-	LastTerminationTime   time.Time
+	LastTerminationReason string    `json:",omitzero"`
+	LastTerminationTime   time.Time `json:",omitzero"`
 	// Requests and limits in milli-units of CPU and bytes of memory. Zero when not set.
-	CPURequestMilli int64
-	MemoryRequest   int64
-	MemoryLimit     int64
+	CPURequestMilli int64 `json:",omitzero"`
+	MemoryRequest   int64 `json:",omitzero"`
+	MemoryLimit     int64 `json:",omitzero"`
 }

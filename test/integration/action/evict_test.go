@@ -2,6 +2,7 @@ package action_test
 
 import (
 	"context"
+	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -104,7 +105,9 @@ var _ = Describe("Evict", func() {
 		By("running it again, as after a crash: nothing more is removed")
 		again := request
 		again.Target = after
+		again.Now = request.Now.Add(time.Second)
 		execute(ctx, evict, again)
+		Expect(live(ctx, reference).LastActionTime).To(Equal(after.LastActionTime))
 		Consistently(ctx, func(ctx context.Context) []types.UID { return podUIDs(state(ctx, reference)) }).Should(Equal(podUIDs(after)))
 	}, kinds())
 

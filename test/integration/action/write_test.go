@@ -126,12 +126,18 @@ var _ = Describe("The write of an action", func() {
 	})
 
 	It("does not happen on a workload that was created anew", func(ctx SpecContext) {
-		reference := create(ctx, workload("Deployment", namespace, "web:1"))
+		annotated := func() client.Object {
+			object := workload("Deployment", namespace, "web:1")
+			object.SetAnnotations(map[string]string{"example.com/note": "so that nothing but the UID tells them apart"})
+			return object
+		}
+		reference := create(ctx, annotated())
 		request := planAndOrder(ctx, restart(), "order-1", action.Request{Target: live(ctx, reference)})
 		Expect(admin.Delete(ctx, read(ctx, reference))).To(Succeed())
 		Expect(refused(ctx, restart(), request).Reason).To(Equal(aiopsv1.ReasonTargetNotFound))
-		Expect(admin.Create(ctx, workload("Deployment", namespace, "web:1"))).To(Succeed())
+		Expect(admin.Create(ctx, annotated())).To(Succeed())
 		Expect(refused(ctx, restart(), request).Reason).To(Equal(aiopsv1.ReasonTargetReplaced))
+		Expect(templateOf(read(ctx, reference)).Annotations).NotTo(HaveKey(restartedAt))
 	})
 
 	It("names the right that is missing", func(ctx SpecContext) {
