@@ -74,9 +74,6 @@ func (m *machine) block(problem Problem, until time.Time) {
 
 // at asks for another look at this time; the earliest wins.
 func (m *machine) at(t time.Time) {
-	if t.IsZero() {
-		return
-	}
 	if m.decision.NextTime.IsZero() || t.Before(m.decision.NextTime) {
 		m.decision.NextTime = t
 	}
@@ -91,10 +88,8 @@ func (m *machine) verdict() string {
 	return m.in.Observation.Judgement.Verdict
 }
 
+// signalType is asked for only where there is a signal.
 func (m *machine) signalType() string {
-	if m.in.Plan.Signal == nil {
-		return ""
-	}
 	return string(m.in.Plan.Signal.Type)
 }
 

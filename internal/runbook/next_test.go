@@ -118,3 +118,102 @@ func TestAnExhaustedBudgetIsSaidTheSameWayUntilItIsOver(t *testing.T) {
 		t.Errorf("runs %v, want one", s.runs)
 	}
 }
+
+func TestATaskWithoutStepsReportsAndRecovers(t *testing.T) {
+	s := newStory(t, specOf())
+	s.breach()
+	s.wait(10 * time.Minute)
+	s.heal()
+	s.wait(10 * time.Minute)
+	s.wantWords("+0s Breached/Holding", "+60s Breached/NoSteps", "+60s warning Breached", "+600s Breached/Recovering",
+		"+660s Watching/Recovered", "+660s event Recovered")
+	if got := s.task.Status.Decision.Message; got != "Recovered: the breach ended by itself" {
+		t.Errorf("message %q", got)
+	}
+}
+
+func TestALastStepThatIsRefusedEndsTheLastPassOnce(t *testing.T) {
+	spec := specOf(step("restart", aiopsv1.ActionRestart), step("more", aiopsv1.ActionScale))
+	spec.Limits.MaxPasses = pointer(int32(1))
+	s := newStory(t, spec)
+	s.refusals["more"] = refusal(aiopsv1.ReasonAtLimit, false)
+	s.breach()
+	s.wait(time.Hour)
+	s.wantWords("+0s Breached/Holding", "+60s Acting/Ordered", "+60s warning Breached", "+60s run Restart", "+60s Verifying/Verifying", "+60s event ActionExecuted",
+		"+660s Exhausted/Exhausted", "+660s warning StepFailed", "+660s warning StepRefused", "+660s warning Exhausted")
+}
+
+func TestAPassInWhichNothingCanBeRunBlocksWithoutAnAttempt(t *testing.T) {
+	s := newStory(t, specOf(step("more", aiopsv1.ActionScale), step("back", aiopsv1.ActionRollback)))
+	s.refusals["more"], s.refusals["back"] = refusal(aiopsv1.ReasonOwnedByAutoscaler, false), refusal(aiopsv1.ReasonNoEarlierRevision, false)
+	s.breach()
+	s.wait(6 * time.Hour)
+	s.wantLog("+0s Breached/Holding", "+60s Blocked/NoEarlierRevision",
+		"+60s warning Breached: UnavailableReplicas reached 1 and has held for 60s",
+		`+60s warning StepRefused: Step "more" 1/2 (Scale): OwnedByAutoscaler: says OwnedByAutoscaler`,
+		`+60s warning StepRefused: Step "back" 2/2 (Rollback): NoEarlierRevision: says NoEarlierRevision`,
+		"+60s warning Blocked: NoEarlierRevision: says NoEarlierRevision")
+	if got := s.task.Status; got.Incident.Pass != 1 || got.Incident.Attempts != 0 || len(got.History) != 2 {
+		t.Errorf("status %s, want the first pass, no attempts and two refusals", encode(got))
+	}
+	delete(s.refusals, "back")
+	s.wait(5 * time.Minute)
+	if len(s.runs) != 1 {
+		t.Errorf("runs %v, want one as soon as a step can be run", s.runs)
+	}
+}
+
+func TestAShortCooldownStillPausesBetweenPassesThatAreRefused(t *testing.T) {
+	spec := specOf(step("more", aiopsv1.ActionScale))
+	spec.Limits.CooldownSeconds = pointer(int32(0))
+	s := newStory(t, spec)
+	s.refusals["more"] = refusal(aiopsv1.ReasonOwnedByAutoscaler, false)
+	s.breach()
+	s.wait(60 * time.Second)
+	if got := s.task.Status.Decision.NextAllowedTime; !got.Equal(*at(2 * time.Minute)) {
+		t.Errorf("next allowed at %s, want a minute later", got)
+	}
+}
+
+func TestWhatRestsIsNotCalledBroken(t *testing.T) {
+	s := newStory(t, specOf(step("restart", aiopsv1.ActionRestart)))
+	s.reading = Reading{Resting: true, Reason: aiopsv1.ReasonRolloutInProgress, Message: "Deployment/web is rolling out"}
+	s.wait(10 * time.Minute)
+	s.wantLog("+0s Watching/RolloutInProgress")
+}
+
+func TestASignalThatGoesBlindInAnIncidentHoldsEverything(t *testing.T) {
+	s := newStory(t, specOf(step("restart", aiopsv1.ActionRestart)))
+	s.refusals["restart"] = refusal(aiopsv1.ReasonQuotaExceeded, true)
+	s.breach()
+	s.wait(65 * time.Second)
+	s.blind()
+	delete(s.refusals, "restart")
+	s.wait(time.Hour)
+	s.wantWords("+0s Breached/Holding", "+60s Blocked/QuotaExceeded", "+60s warning Breached", "+60s warning Blocked",
+		"+65s Breached/SignalUnknown", "+65s warning SignalUnknown")
+}
+
+func TestABreachThatDoesNotHoldIsNoIncident(t *testing.T) {
+	s := newStory(t, specOf(step("restart", aiopsv1.ActionRestart)))
+	for range 3 {
+		s.breach()
+		s.wait(59 * time.Second)
+		s.heal()
+		s.wait(time.Second)
+	}
+	if s.task.Status.Incident != nil || s.events > 0 {
+		t.Errorf("incident %+v, %d events, want none", s.task.Status.Incident, s.events)
+	}
+	if want := "UnavailableReplicas reached 1; a step is due if that holds for 60s, at 2026-01-01T03:03:00Z"; s.holding(2*time.Minute) != want {
+		t.Errorf("message %q, want %q", s.holding(2*time.Minute), want)
+	}
+}
+
+// holding is what a breach of this moment is called.
+func (s *story) holding(offset time.Duration) string {
+	s.now = start().Add(offset)
+	s.observation = Observation{}
+	s.breach()
+	return s.decide(s.input()).Status.Decision.Message
+}

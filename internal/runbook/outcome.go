@@ -2,8 +2,8 @@ package runbook
 
 import (
 	"fmt"
+	"hash/fnv"
 	"slices"
-	"strconv"
 	"time"
 
 	aiopsv1 "github.com/example/aiops-operator/api/v1"
@@ -109,11 +109,9 @@ func Withdrawn(in Input, problem Problem) Decision {
 
 // jitter spreads the next tries of tasks that stepped back for each other, by a random ID that nobody else has.
 func (m *machine) jitter() time.Duration {
-	number, err := strconv.ParseUint(digest(m.in.RandomID)[:8], 16, 64)
-	if err != nil {
-		return 0
-	}
-	return time.Duration(number) * time.Nanosecond % withdrawJitter
+	hash := fnv.New32a()
+	hash.Write([]byte(m.in.RandomID))
+	return time.Duration(hash.Sum32()) % withdrawJitter
 }
 
 // RefusedByAction records that the action itself found that it cannot be run. What ends by itself is waited for, for as long as the

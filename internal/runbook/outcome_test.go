@@ -101,3 +101,77 @@ func TestAnActionsRefusalIsToldOnceAndNamesItsNextTime(t *testing.T) {
 		t.Errorf("told %d times, history %+v: %v", told, s.task.Status.History, s.log)
 	}
 }
+
+func TestWhatTheActionSaysReplacesThePlansWords(t *testing.T) {
+	s := newStory(t, specOf(step("restart", aiopsv1.ActionRestart)))
+	s.outcome = func(*aiopsv1.Order) Decision {
+		return Executed(s.input(), Execution{After: s.target.Image(), Message: strings.Repeat("x", 2000)})
+	}
+	s.breach()
+	s.wait(60 * time.Second)
+	if got, want := s.task.Status.Order.Message, strings.Repeat("x", aiopsv1.MaxMessageLength-3)+"..."; got != want {
+		t.Errorf("message %q, want the action's own, cut", got)
+	}
+}
+
+func TestAnOrderWhoseIncidentIsGoneStillEnds(t *testing.T) {
+	withoutIncident := func(t *testing.T, action aiopsv1.ActionType) *story {
+		s := recorded(t, specOf(step("first", action)))
+		s.task.Status.Incident = nil
+		return s
+	}
+	tests := map[string]func(*story) Decision{
+		aiopsv1.ResultDone:    func(s *story) Decision { return Executed(s.input(), Execution{}) },
+		aiopsv1.ResultRefused: func(s *story) Decision { return RefusedByAction(s.input(), *refusal(aiopsv1.ReasonForbidden, false)) },
+		aiopsv1.ResultWithdrawn: func(s *story) Decision {
+			return Withdrawn(s.input(), Problem{aiopsv1.ReasonSuperseded, "it was changed"})
+		},
+	}
+	for want, end := range tests {
+		t.Run(want, func(t *testing.T) {
+			decision := end(withoutIncident(t, aiopsv1.ActionNotify))
+			if got := decision.Status; got.Order != nil || got.History[0].Result != want || got.Incident != nil || got.Decision.Message == "" {
+				t.Errorf("status %s, want the order to end as %s", encode(got), want)
+			}
+			if got := decision.Status; got.Phase == aiopsv1.PhaseBlocked && got.Decision.NextAllowedTime == nil {
+				t.Errorf("blocked without a next time: %s", encode(got))
+			}
+		})
+	}
+	s := withoutIncident(t, aiopsv1.ActionRestart)
+	if got := Executed(s.input(), Execution{After: s.target.Image()}).Status; got.Order.State != aiopsv1.OrderVerifying {
+		t.Errorf("order %+v, want it to be verified", got.Order)
+	}
+}
+
+func TestOrdersThatStepBackForEachOtherComeBackAtDifferentTimes(t *testing.T) {
+	until := func(randomID string) time.Time {
+		s := recorded(t, specOf(step("restart", aiopsv1.ActionRestart)))
+		in := s.input()
+		in.RandomID = randomID
+		decision := Withdrawn(in, Problem{aiopsv1.ReasonTargetBusy, "another was first"})
+		if decision.NextTime.Before(s.now.Add(withdrawBackoff)) || !decision.NextTime.Before(s.now.Add(withdrawBackoff+withdrawJitter)) {
+			t.Errorf("next pass at %s, want 10 to 15 s later", decision.NextTime)
+		}
+		return decision.NextTime
+	}
+	if one, other := until("a"), until("b"); one.Equal(other) {
+		t.Errorf("both come back at %s", one)
+	}
+}
+
+func TestAHeldOrderSaysWhatItWaitsFor(t *testing.T) {
+	s := recorded(t, specOf(step("restart", aiopsv1.ActionRestart)))
+	s.skew = time.Hour
+	s.settle()
+	want := &aiopsv1.Decision{
+		Summary: "3 >= 1", Reason: aiopsv1.ReasonClockSkew, DecisionTime: at(time.Minute),
+		Message: "The recorded step waits: the operator's clock and the API server's are more than 30s apart; nothing is done until they agree",
+	}
+	if difference := cmp.Diff(want, s.task.Status.Decision); difference != "" || s.task.Status.Phase != aiopsv1.PhaseActing {
+		t.Errorf("phase %s, decision (-want +got):\n%s", s.task.Status.Phase, difference)
+	}
+	if !s.next.Equal(start().Add(75 * time.Second)) {
+		t.Errorf("next pass at %s, want 15 s later", s.next)
+	}
+}

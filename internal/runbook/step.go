@@ -17,7 +17,7 @@ func (m *machine) takeStep() bool {
 	// The rest of this pass over the steps, and at most one whole pass more before it is said that nothing can be run.
 	for range 2*len(m.in.Plan.Steps) + 1 {
 		if m.tryStep() {
-			return true
+			break
 		}
 		if !m.breachHeld() {
 			return m.weighVerdict() // a requested run speaks for one step only

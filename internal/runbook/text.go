@@ -10,23 +10,16 @@ import (
 // cut shortens text to at most limit bytes as JSON writes it, without breaking a character. Status is stored as JSON, where some
 // characters take six bytes, so its size is bounded whatever the text is.
 func cut(text string, limit int) string {
-	if encodedLength(text) <= limit {
-		return text
-	}
-	left := limit - len("...")
-	for end, character := range text {
-		if left -= encodedSize(character); left < 0 {
+	length, end := 0, 0
+	for at, character := range text {
+		if length <= limit-len("...") {
+			end = at
+		}
+		if length += encodedSize(character); length > limit {
 			return text[:end] + "..."
 		}
 	}
 	return text
-}
-
-func encodedLength(text string) (length int) {
-	for _, character := range text {
-		length += encodedSize(character)
-	}
-	return length
 }
 
 // encodedSize is how many bytes JSON takes for a character, as the API server and its clients write it.
