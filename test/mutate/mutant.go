@@ -7,6 +7,7 @@ import (
 	"go/token"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -14,6 +15,8 @@ import (
 type mutant struct {
 	file string
 	line int
+	// source is the file as it was read, so that it may be edited meanwhile.
+	source []byte
 	// start and end are the bytes of the operator in its file.
 	start, end int
 	with       string
@@ -97,7 +100,7 @@ func mutantOf(positions *token.FileSet, source []byte, node ast.Node) (mutant, b
 		return mutant{}, false
 	}
 	start := positions.Position(at)
-	out := mutant{line: start.Line, start: start.Offset, end: start.Offset + len(operator.String()), operator: operator.String()}
+	out := mutant{line: start.Line, source: source, start: start.Offset, end: start.Offset + len(operator.String()), operator: operator.String()}
 	if with != token.ILLEGAL {
 		out.with = with.String()
 	}
@@ -107,8 +110,6 @@ func mutantOf(positions *token.FileSet, source []byte, node ast.Node) (mutant, b
 }
 
 // apply returns the source with the mutant in it.
-func (m mutant) apply(source []byte) []byte {
-	out := append([]byte{}, source[:m.start]...)
-	out = append(out, m.with...)
-	return append(out, source[m.end:]...)
+func (m mutant) apply() []byte {
+	return slices.Concat(m.source[:m.start], []byte(m.with), m.source[m.end:])
 }

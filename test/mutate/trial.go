@@ -52,16 +52,11 @@ func (t *trial) try(ctx context.Context, mutant mutant) (outcome, error) {
 	if _, listed := equivalents()[mutant.key()]; listed {
 		return equivalent, nil
 	}
-	original := filepath.Join(t.absolute, mutant.file)
-	source, err := os.ReadFile(original)
-	if err != nil {
-		return "", fmt.Errorf("read %s: %w", original, err)
-	}
 	name := filepath.Join(t.temporary, strconv.FormatInt(t.number.Add(1), 10))
-	if err := os.WriteFile(name+".go", mutant.apply(source), 0o600); err != nil {
+	if err := os.WriteFile(name+".go", mutant.apply(), 0o600); err != nil {
 		return "", fmt.Errorf("write a mutant: %w", err)
 	}
-	passed, text, err := t.test(ctx, name+".json", map[string]string{original: name + ".go"})
+	passed, text, err := t.test(ctx, name+".json", map[string]string{filepath.Join(t.absolute, mutant.file): name + ".go"})
 	switch {
 	case err != nil:
 		return "", err
