@@ -1,9 +1,12 @@
 package chaos_test
 
 import (
+	"strings"
+
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
+	aiopsv1 "github.com/example/aiops-operator/api/v1"
 	"github.com/example/aiops-operator/test/cluster"
 )
 
@@ -14,28 +17,58 @@ func auditMark() cluster.AuditMark {
 	return mark
 }
 
-// actions counts what the API server did to workloads and pods for any operator since the mark, by namespace: granted patches of a
-// Deployment, and granted evictions.
-type actions struct {
+// auditedActions is what the API server did to Deployments and their pods for any operator, by namespace and name of the Deployment.
+type auditedActions struct {
 	patches   map[string]int
 	evictions map[string]int
 }
 
-func actionsSince(mark cluster.AuditMark) actions {
+// actionsSince reads the audit log from the mark on.
+func actionsSince(mark cluster.AuditMark) auditedActions {
 	GinkgoHelper()
-	out := actions{patches: map[string]int{}, evictions: map[string]int{}}
+	out := auditedActions{patches: map[string]int{}, evictions: map[string]int{}}
 	_, err := kubernetes.AuditEventsSince(mark, func(event cluster.AuditEvent) bool {
 		if event.User != operatorUser || event.Code < 200 || event.Code > 299 || event.DryRun {
 			return false
 		}
 		switch {
 		case event.Verb == "patch" && event.Resource == "deployments":
-			out.patches[event.Namespace]++
+			out.patches[event.Namespace+"/"+event.Name]++
 		case event.Verb == "create" && event.Resource == "pods" && event.Subresource == "eviction":
-			out.evictions[event.Namespace]++
+			out.evictions[event.Namespace+"/"+deploymentOf(event.Name)]++
 		}
 		return false
 	})
 	Expect(err).NotTo(HaveOccurred())
 	return out
+}
+
+// deploymentOf takes the two parts off that ReplicaSet and pod add to a Deployment's name.
+func deploymentOf(pod string) string {
+	parts := strings.Split(pod, "-")
+	return strings.Join(parts[:max(0, len(parts)-2)], "-")
+}
+
+// granted says what the audit log has to hold for one action: granted patches of the Deployment, and granted evictions.
+func granted(action aiopsv1.ActionType) (patches, evictions int) {
+	switch action {
+	case aiopsv1.ActionNotify:
+		return 0, 0
+	case aiopsv1.ActionEvict:
+		return 1, 1
+	}
+	return 1, 0
+}
+
+// sawOneActionEach asks the audit log the same that each workload was asked.
+func sawOneActionEach(mark cluster.AuditMark, incidents []*incident) {
+	GinkgoHelper()
+	Expect(incidents).NotTo(BeEmpty())
+	seen := actionsSince(mark)
+	for _, in := range incidents {
+		patches, evictions := granted(in.action)
+		key := in.namespace + "/" + in.name
+		Expect(seen.patches[key]).To(Equal(patches), "granted patches of %s for %s", key, in.t.name)
+		Expect(seen.evictions[key]).To(Equal(evictions), "granted evictions for %s for %s", key, in.t.name)
+	}
 }

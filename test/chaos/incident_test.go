@@ -9,6 +9,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	aiopsv1 "github.com/example/aiops-operator/api/v1"
@@ -17,7 +18,6 @@ import (
 )
 
 const (
-	workload = "web"
 	replicas = 2
 	healthy  = "shop/web:1"
 	crashing = "shop/web:crash"
@@ -28,7 +28,9 @@ type incident struct {
 	t         *try
 	ctx       context.Context
 	namespace string
-	action    aiopsv1.ActionType
+	// name is that of the Deployment and of the task.
+	name   string
+	action aiopsv1.ActionType
 	// generation, pods and broken are the workload before the action: its generation, its pods, and the one of them that is broken.
 	generation int64
 	pods       []string
@@ -36,19 +38,32 @@ type incident struct {
 	healed     bool
 }
 
-// prepare makes a healthy Deployment and a task that answers a breach with one action.
-func prepare(ctx context.Context, t *try, action aiopsv1.ActionType, edits ...func(*aiopsv1.AITask)) *incident {
+// newNamespace makes a namespace. It is left to the end of the cluster.
+func newNamespace(ctx context.Context, g Gomega) string {
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "chaos-"}}
-	t.Expect(admin.Create(ctx, namespace)).To(Succeed())
-	in := &incident{t: t, ctx: ctx, namespace: namespace.Name, action: action}
-	t.Expect(admin.Create(ctx, harness.Deployment(in.namespace, workload, replicas, healthy))).To(Succeed())
-	t.Expect(admin.Create(ctx, in.newTask(workload, edits...))).To(Succeed())
+	g.Expect(admin.Create(ctx, namespace)).To(Succeed())
+	return namespace.Name
+}
+
+// prepare makes a healthy Deployment and a task that answers a breach with one action, in a namespace of their own.
+func prepare(ctx context.Context, t *try, action aiopsv1.ActionType, edits ...func(*aiopsv1.AITask)) *incident {
+	return prepareIn(ctx, t, newNamespace(ctx, t), "web", action, edits...)
+}
+
+func prepareIn(ctx context.Context, t *try, namespace, name string, action aiopsv1.ActionType, edits ...func(*aiopsv1.AITask)) *incident {
+	in := &incident{t: t, ctx: ctx, namespace: namespace, name: name, action: action}
+	t.Expect(admin.Create(ctx, in.newDeployment())).To(Succeed())
+	t.Expect(admin.Create(ctx, in.newTask(name, edits...))).To(Succeed())
 	t.Eventually(in.available).Should(BeEquivalentTo(replicas))
 	return in
 }
 
+func (in *incident) newDeployment() *appsv1.Deployment {
+	return harness.Deployment(in.namespace, in.name, replicas, healthy)
+}
+
 func (in *incident) newTask(name string, edits ...func(*aiopsv1.AITask)) *aiopsv1.AITask {
-	task := harness.Task(in.namespace, workload, "")
+	task := harness.Task(in.namespace, in.name, "")
 	task.Name = name
 	step := aiopsv1.Step{Name: "only", Action: in.action}
 	switch in.action {
@@ -120,14 +135,18 @@ func (in *incident) needsHelp() bool {
 
 // ended waits until the incident is over, as it is when nothing fails.
 func (in *incident) ended() {
-	result := fmt.Sprintf("%s Recovered", in.action)
-	if in.action == aiopsv1.ActionNotify {
-		result = "Notify Done"
-	}
 	in.t.Eventually(func() string {
 		in.play()
 		return in.summary()
-	}).Should(Equal(fmt.Sprintf("Watching, recovered: true, [%s]", result)))
+	}).Should(Equal(in.end()))
+}
+
+// end is the summary of an incident that ended well.
+func (in *incident) end() string {
+	if in.action == aiopsv1.ActionNotify {
+		return "Watching, recovered: true, [Notify Done]"
+	}
+	return fmt.Sprintf("Watching, recovered: true, [%s Recovered]", in.action)
 }
 
 func (in *incident) summary() string {
@@ -137,7 +156,7 @@ func (in *incident) summary() string {
 }
 
 func (in *incident) task() *aiopsv1.AITask {
-	return in.taskNamed(workload)
+	return in.taskNamed(in.name)
 }
 
 func (in *incident) taskNamed(name string) *aiopsv1.AITask {
@@ -161,7 +180,7 @@ func resultsOf(task *aiopsv1.AITask) []string {
 
 func (in *incident) deployment() *appsv1.Deployment {
 	deployment := &appsv1.Deployment{}
-	in.t.Expect(admin.Get(in.ctx, client.ObjectKey{Namespace: in.namespace, Name: workload}, deployment)).To(Succeed())
+	in.t.Expect(admin.Get(in.ctx, client.ObjectKey{Namespace: in.namespace, Name: in.name}, deployment)).To(Succeed())
 	return deployment
 }
 
@@ -171,7 +190,7 @@ func (in *incident) available() int32 {
 
 func (in *incident) livePods() []corev1.Pod {
 	list := &corev1.PodList{}
-	in.t.Expect(admin.List(in.ctx, list, client.InNamespace(in.namespace))).To(Succeed())
+	in.t.Expect(admin.List(in.ctx, list, client.InNamespace(in.namespace), client.MatchingLabels{"app": in.name})).To(Succeed())
 	return slices.DeleteFunc(list.Items, func(pod corev1.Pod) bool { return pod.DeletionTimestamp != nil })
 }
 
@@ -185,7 +204,7 @@ func (in *incident) podUIDs() []string {
 
 func (in *incident) replicaSets() int {
 	list := &appsv1.ReplicaSetList{}
-	in.t.Expect(admin.List(in.ctx, list, client.InNamespace(in.namespace))).To(Succeed())
+	in.t.Expect(admin.List(in.ctx, list, client.InNamespace(in.namespace), client.MatchingLabels{"app": in.name})).To(Succeed())
 	return len(list.Items)
 }
 
@@ -222,7 +241,19 @@ func (in *incident) sawOneAction() {
 }
 
 func (in *incident) sawOneNotification() {
-	keys := post.arrived(in.namespace)
+	keys := post.arrived(in.namespace, in.name)
 	in.t.Expect(keys).NotTo(BeEmpty())
 	in.t.Expect(slices.Compact(keys)).To(Equal([]string{in.task().Status.History[0].ID}))
+}
+
+func (in *incident) phase() string {
+	return in.task().Status.Phase
+}
+
+// touch changes task and Deployment in a way that means nothing.
+func (in *incident) touch() {
+	for _, object := range []client.Object{in.task(), in.deployment()} {
+		patch := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":{"chaos.example.com/touched":"true"}}}`))
+		in.t.Expect(admin.Patch(in.ctx, object, patch)).To(Succeed())
+	}
 }

@@ -8,10 +8,12 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+
+	"github.com/example/aiops-operator/internal/operator"
 )
 
 // atOnce is how many variants run at the same time: each has an operator of its own.
-const atOnce = 16
+const atOnce = 24
 
 // try is one variant under way. Its assertions end it alone.
 type try struct {
@@ -21,9 +23,15 @@ type try struct {
 	failure   string
 }
 
+func newTry(name string) *try {
+	t := &try{name: name}
+	t.Gomega = NewGomega(t.fail)
+	return t
+}
+
 // start starts an operator process for the variant; it ends with it.
-func (t *try) start(namespace string) *process {
-	started := start(t, namespace)
+func (t *try) start(namespace string, changes ...func(*operator.Options)) *process {
+	started := start(t, namespace, changes...)
 	t.processes = append(t.processes, started)
 	return started
 }
@@ -39,25 +47,25 @@ func (t *try) fail(message string, _ ...int) {
 	runtime.Goexit()
 }
 
-// inParallel tries every variant, some at the same time, and fails with all that failed.
-func inParallel[V fmt.Stringer](variants []V, check func(t *try, variant V)) {
+func (t *try) cleanUp() {
+	for _, started := range t.processes {
+		started.crash()
+	}
+}
+
+// inParallel tries every variant, some at the same time, and fails with all that failed. It returns what the variants returned.
+func inParallel[V any, R any](variants []V, check func(t *try, variant V) R) []R {
 	GinkgoHelper()
-	tries := make([]*try, len(variants))
+	tries, results := make([]*try, len(variants)), make([]R, len(variants))
 	slots := make(chan struct{}, atOnce)
 	var done sync.WaitGroup
 	for i, variant := range variants {
-		current := &try{name: variant.String()}
-		current.Gomega = NewGomega(current.fail)
-		tries[i] = current
+		tries[i] = newTry(fmt.Sprint(variant))
 		done.Go(func() {
 			slots <- struct{}{}
 			defer func() { <-slots }()
-			defer func() {
-				for _, started := range current.processes {
-					started.crash()
-				}
-			}()
-			check(current, variant)
+			defer tries[i].cleanUp()
+			results[i] = check(tries[i], variant)
 		})
 	}
 	done.Wait()
@@ -70,4 +78,14 @@ func inParallel[V fmt.Stringer](variants []V, check func(t *try, variant V)) {
 	if len(failures) > 0 {
 		Fail(fmt.Sprintf("%d of %d variants failed:\n%s", len(failures), len(variants), strings.Join(failures, "\n")))
 	}
+	return results
+}
+
+// alone tries one thing.
+func alone(name string, check func(t *try)) {
+	GinkgoHelper()
+	inParallel([]string{name}, func(t *try, _ string) struct{} {
+		check(t)
+		return struct{}{}
+	})
 }

@@ -19,7 +19,7 @@ type postOffice struct {
 
 	mutex sync.Mutex
 	wires map[string]*wire
-	// keys are the Idempotency-Keys of what arrived, by namespace.
+	// keys are the Idempotency-Keys of what arrived, by namespace and name of the task.
 	keys map[string][]string
 }
 
@@ -40,11 +40,11 @@ func (o *postOffice) receiver(from *wire) action.Receiver {
 	return action.Receiver{Name: "default", URL: o.server.URL + path}
 }
 
-// arrived returns the keys of the notifications about tasks of a namespace.
-func (o *postOffice) arrived(namespace string) []string {
+// arrived returns the keys of the notifications about a task.
+func (o *postOffice) arrived(namespace, task string) []string {
 	o.mutex.Lock()
 	defer o.mutex.Unlock()
-	return slices.Clone(o.keys[namespace])
+	return slices.Clone(o.keys[namespace+"/"+task])
 }
 
 // ServeHTTP receives one. A connection without an answer is cut.
@@ -66,7 +66,8 @@ func (o *postOffice) ServeHTTP(answer http.ResponseWriter, posted *http.Request)
 		return
 	}
 	o.mutex.Lock()
-	o.keys[content.Namespace] = append(o.keys[content.Namespace], posted.Header.Get("Idempotency-Key"))
+	task := content.Namespace + "/" + content.Task
+	o.keys[task] = append(o.keys[task], posted.Header.Get("Idempotency-Key"))
 	o.mutex.Unlock()
 	if fate != passes {
 		from.done()
