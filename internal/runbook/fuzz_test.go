@@ -28,7 +28,7 @@ func (d *dice) pick(sides int) int {
 func (d *dice) number() int32 {
 	var bytes [4]byte
 	d.data = d.data[copy(bytes[:], d.data):]
-	return int32(binary.LittleEndian.Uint32(bytes[:])) //nolint:gosec // any number will do
+	return int32(binary.LittleEndian.Uint32(bytes[:]))
 }
 
 func oneOf[T any](d *dice, values ...T) T {
@@ -127,7 +127,7 @@ func (g *guard) ran(order *aiopsv1.Order) {
 	}
 	g.attempts++
 	plan := PlanOf(&s.task.Spec)
-	if most := (plan.MaxPasses + 1) * int32(len(plan.Steps)); g.attempts > most { //nolint:gosec // at most 8 steps
+	if most := (plan.MaxPasses + 1) * int32(len(plan.Steps)); g.attempts > most {
 		s.t.Fatalf("%s: %d attempts in one incident, want at most %d", s.clock(), g.attempts, most)
 	}
 }

@@ -110,7 +110,7 @@ func Withdrawn(in Input, problem Problem) Decision {
 // jitter spreads the next tries of tasks that stepped back for each other, by a random ID that nobody else has.
 func (m *machine) jitter() time.Duration {
 	hash := fnv.New32a()
-	hash.Write([]byte(m.in.RandomID))
+	_, _ = hash.Write([]byte(m.in.RandomID)) // a hash takes everything
 	return time.Duration(hash.Sum32()) % withdrawJitter
 }
 

@@ -33,15 +33,9 @@ func (m *machine) breachHeld() bool {
 // tryStep returns false when the step was passed over and the next one is to be tried.
 func (m *machine) tryStep() bool {
 	incident := m.status.Incident
-	if incident.Pass > m.in.Plan.MaxPasses {
-		m.exhaust(m.triedText())
-	}
-	if incident.Exhausted {
-		return true
-	}
 	step := m.in.Plan.Steps[m.in.Plan.step(incident.StepName)]
 	incident.StepName = step.Name
-	if m.heldBack() {
+	if m.spent() || m.heldBack() {
 		return true
 	}
 	observing := m.in.Plan.mode(step) == aiopsv1.ModeObserve
@@ -64,6 +58,14 @@ func (m *machine) tryStep() bool {
 	}
 	m.record(step, *proposal)
 	return true
+}
+
+// spent says that the incident's passes are used up.
+func (m *machine) spent() bool {
+	if m.status.Incident.Pass > m.in.Plan.MaxPasses {
+		m.exhaust(m.triedText())
+	}
+	return m.status.Incident.Exhausted
 }
 
 // heldBack keeps the incident quiet until the time that an earlier pass set.

@@ -79,7 +79,7 @@ func (t *trial) test(ctx context.Context, overlay string, replace map[string]str
 	}
 	bounded, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	command := exec.CommandContext(bounded, "go", "test", "-overlay="+overlay, "-short", "-count=1", "-failfast", "-vet=off", "-ldflags=-s -w", //nolint:gosec // arguments of our own
+	command := exec.CommandContext(bounded, "go", "test", "-overlay="+overlay, "-short", "-count=1", "-failfast", "-vet=off", "-ldflags=-s -w",
 		"-run=^Test", "-timeout="+(patience*3/4).String(), ".")
 	command.Dir = t.absolute
 	text, err = command.CombinedOutput()
