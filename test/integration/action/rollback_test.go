@@ -57,7 +57,7 @@ var _ = Describe("Rollback", func() {
 
 	DescribeTable("takes a release back that does not come up", func(ctx SpecContext, kind string) {
 		reference := create(ctx, workload(kind, namespace, "shop/web:2.4.0"))
-		good := state(ctx, reference).Revision
+		good, content := state(ctx, reference).Revision, state(ctx, reference).TemplateHash
 		bad := release(ctx, reference, "shop/web:bad")
 		eventuallyStuck(ctx, reference, bad)
 		recorded := planAndOrder(ctx, rollback, "order-1", request(ctx, reference, good))
@@ -69,6 +69,7 @@ var _ = Describe("Rollback", func() {
 		after := live(ctx, reference)
 		Expect(after.Revision).To(Equal(good))
 		Expect(after.TemplateHash).To(Equal(outcome.After.TemplateHash))
+		Expect(after.TemplateHash).To(Equal(content))
 		Expect(after.LastOrder).To(Equal("order-1"))
 		Expect(imageOf(ctx, reference)).To(Equal("shop/web:2.4.0"))
 
