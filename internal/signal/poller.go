@@ -335,7 +335,11 @@ func slotStart(key pollKey, now time.Time) time.Time {
 	hash := sha256.Sum256([]byte(key.queue + "\x00" + key.text))
 	share := float64(binary.BigEndian.Uint32(hash[:])) / (1 << 32)
 	offset := time.Duration(share * float64(key.interval))
-	return now.Add(-time.Duration(now.UnixNano()-int64(offset)) % key.interval)
+	elapsed := time.Duration(now.UnixNano()-int64(offset)) % key.interval
+	if elapsed < 0 { // of a clock that is before 1970, or of an interval that reaches back as far
+		elapsed += key.interval
+	}
+	return now.Add(-elapsed)
 }
 
 func latest(moments ...time.Time) time.Time {

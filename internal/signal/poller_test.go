@@ -544,6 +544,9 @@ func TestThePollerIsSafeForConcurrentUse(t *testing.T) {
 }
 
 func TestSlotsAreSpreadStableAndAsLongAsTheInterval(t *testing.T) {
+	if start := slotStart(pollKey{interval: interval}, time.Unix(-90, 0)); start.After(time.Unix(-90, 0)) {
+		t.Errorf("a slot that began at %s is yet to begin", start)
+	}
 	quarters := [4]int{}
 	for i := range 1000 {
 		key := pollKey{queue: "a", text: fmt.Sprint(i), interval: interval}
