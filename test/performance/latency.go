@@ -105,7 +105,7 @@ func (b *bench) breakOne(ctx context.Context, name string) (incident, error) {
 		return out, err
 	}
 	acted := func(all map[string]*appsv1.Deployment) bool {
-		return all[name].Annotations[aiopsv1.LastOrderAnnotation] != ""
+		return all[name] != nil && all[name].Annotations[aiopsv1.LastOrderAnnotation] != ""
 	}
 	if err := b.deployments.wait(ctx, "the action", acted); err != nil {
 		return out, err
@@ -116,7 +116,7 @@ func (b *bench) breakOne(ctx context.Context, name string) (incident, error) {
 		}
 	}
 	return out, b.aitasks.wait(ctx, "recovery", func(all map[string]*aiopsv1.AITask) bool {
-		return all[name].Status.Incident != nil && all[name].Status.Incident.RecoveredTime != nil
+		return all[name] != nil && all[name].Status.Incident != nil && all[name].Status.Incident.RecoveredTime != nil
 	})
 }
 

@@ -102,7 +102,9 @@ func (b *bench) reportLatency(mark cluster.AuditMark, incidents []incident, patc
 	}
 	var watched, written samples
 	for _, c := range courses {
-		watched = append(watched, c.action.Completed.Sub(c.seen))
+		if !c.seen.IsZero() { // a watch of ours had ended at that moment
+			watched = append(watched, c.action.Completed.Sub(c.seen))
+		}
 		written = append(written, c.action.Completed.Sub(c.breach.Completed))
 	}
 	where := fmt.Sprintf("latency (%d incidents, %d tasks, %s)", len(incidents), b.created, b.action)

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -22,6 +23,7 @@ type tracker[T client.Object] struct {
 	notice func(object T, at time.Time)
 }
 
+// track follows the objects until ctx ends. The API server ends the watch of a client that is too slow for it; then another begins.
 func track[T client.Object](ctx context.Context, admin client.WithWatch, list client.ObjectList) (*tracker[T], error) {
 	stream, err := admin.Watch(ctx, list, client.InNamespace(namespace))
 	if err != nil {
@@ -29,26 +31,42 @@ func track[T client.Object](ctx context.Context, admin client.WithWatch, list cl
 	}
 	t := &tracker[T]{latest: map[string]T{}, changed: make(chan struct{})}
 	go func() {
-		for event := range stream.ResultChan() {
-			if object, ok := event.Object.(T); ok {
-				t.add(object, time.Now())
-			}
+		for err == nil {
+			t.follow(stream)
+			t.change(func() { clear(t.latest) })
+			stream, err = admin.Watch(ctx, list, client.InNamespace(namespace))
 		}
-		t.mutex.Lock()
-		defer t.mutex.Unlock()
-		t.closed = true
-		close(t.changed)
+		t.change(func() { t.closed = true })
 	}()
 	return t, nil
 }
 
-func (t *tracker[T]) add(object T, at time.Time) {
+func (t *tracker[T]) follow(stream watch.Interface) {
+	defer stream.Stop()
+	for event := range stream.ResultChan() {
+		at := time.Now()
+		object, ok := event.Object.(T)
+		if !ok {
+			continue
+		}
+		t.change(func() {
+			if event.Type == watch.Deleted {
+				delete(t.latest, object.GetName())
+				return
+			}
+			t.latest[object.GetName()] = object
+			if t.notice != nil {
+				t.notice(object, at)
+			}
+		})
+	}
+}
+
+// change tells those who wait that something is different now.
+func (t *tracker[T]) change(how func()) {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
-	t.latest[object.GetName()] = object
-	if t.notice != nil {
-		t.notice(object, at)
-	}
+	how()
 	close(t.changed)
 	t.changed = make(chan struct{})
 }
@@ -80,12 +98,6 @@ func (t *tracker[T]) wait(ctx context.Context, what string, holds func(map[strin
 		case <-changed:
 		}
 	}
-}
-
-func (t *tracker[T]) get(name string) T {
-	t.mutex.Lock()
-	defer t.mutex.Unlock()
-	return t.latest[name]
 }
 
 func count[T any](all map[string]T, holds func(T) bool) int {
