@@ -40,7 +40,7 @@ func TestInvariantI3OneUnfinishedOrderPerTarget(t *testing.T) {
 		first := s.task.Status.Order.ID
 		for range 60 {
 			s.wait(9 * time.Second)
-			if got := s.task.Status.Order; got == nil || got.ID != first {
+			if got := s.task.Status.Order; got == nil || got.ID != first || got.State != aiopsv1.OrderVerifying {
 				t.Fatalf("%s: order %+v, want %s until it is finished", s.clock(), got, first)
 			}
 		}
@@ -143,7 +143,6 @@ func TestInvariantI12StatusStaysUnder32KiB(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			t.Logf("%d bytes", len(encoded))
 			if len(encoded) > maxStatusBytes {
 				t.Errorf("%d bytes, want at most %d", len(encoded), maxStatusBytes)
 			}
@@ -178,6 +177,9 @@ func longestStatus(t *testing.T, long string) aiopsv1.AITaskStatus {
 	for i := range aiopsv1.MaxHistory + 1 {
 		m.remember(aiopsv1.HistoryEntry{ID: strings.Repeat("i", 64), Cause: strings.Repeat("c", 64), StepName: name, Action: strings.Repeat("a", 64), Value: strings.Repeat("9", 64),
 			Result: aiopsv1.ResultFailed, Reason: strings.Repeat("r", i), Message: long, StartTime: at(0)})
+	}
+	if got := len(m.status.History); got != aiopsv1.MaxHistory {
+		t.Errorf("%d history entries after one more than %d", got, aiopsv1.MaxHistory)
 	}
 	image := s.target.Image()
 	m.status.Order = &aiopsv1.Order{

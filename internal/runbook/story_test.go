@@ -344,6 +344,10 @@ func (s *story) check(decision Decision) {
 	if before, after := s.task.Status.Order, status.Order; before != nil && after != nil && before.ID != after.ID && !finished(status.History, before.ID) {
 		s.t.Fatalf("%s: order %s was replaced by %s while unfinished", s.clock(), before.ID, after.ID)
 	}
+	if before, after := s.task.Status.Order, status.Order; before != nil && after != nil && before.State == aiopsv1.OrderVerifying && after.State == aiopsv1.OrderRecorded &&
+		!finished(status.History, before.ID) {
+		s.t.Fatalf("%s: order %s ran and was recorded again", s.clock(), before.ID)
+	}
 	if !changed {
 		return
 	}
