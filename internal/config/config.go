@@ -87,20 +87,14 @@ func (r Receiver) Timeout() time.Duration {
 
 // Storm is when acting is held because many targets are breached at once, which has one cause that no step of a task cures.
 type Storm struct {
-	// BreachedPercent is the share of the watched targets from which on, itself included, acting is held. Absent: 30. 1 to 100;
-	// 100 never holds.
+	// BreachedPercent is the share of the watched targets from which on, itself included, acting is held. Absent: 30. 1 to 100.
 	BreachedPercent int32 `yaml:"breachedPercent"`
-	// MinimumTargets is how many targets must be watched for a share to mean anything. Absent: 10. 1 to 100000.
+	// MinimumTargets is how many targets must be breached at least, whatever their share. Absent: 10. 1 to 100000, which never holds.
 	MinimumTargets int32 `yaml:"minimumTargets"`
 	// WithinSeconds is within how long the breaches must have begun. Absent: 60. 1 to 3600.
 	WithinSeconds int32 `yaml:"withinSeconds"`
 	// CalmSeconds is how long fewer must be breached before acting goes on. Absent: 300. 0 to 86400.
 	CalmSeconds int32 `yaml:"calmSeconds"`
-}
-
-// Disabled says that acting is never held.
-func (s Storm) Disabled() bool {
-	return s.BreachedPercent >= 100
 }
 
 // Default is the configuration of an empty file.

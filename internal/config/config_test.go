@@ -58,9 +58,6 @@ func TestParseReadsEveryKey(t *testing.T) {
 	if difference := cmp.Diff(want, got); difference != "" {
 		t.Errorf("configuration (-want +got):\n%s", difference)
 	}
-	if !got.Storm.Disabled() || Default().Storm.Disabled() {
-		t.Error("storm protection must be off at 100 percent, and on by default")
-	}
 }
 
 func TestParseFillsInDefaultsWhereNothingIsWritten(t *testing.T) {

@@ -12,18 +12,18 @@ import (
 
 // Bounds of lists and texts.
 const (
-	maxEndpoints    = 64
-	maxReceivers    = 64
-	maxHeaders      = 16
-	maxAddress      = 2048
-	maxPath         = 4096
-	maxUsername     = 256
-	maxHeaderValue  = 1024
-	maxTimeout      = 60
-	maxTargets      = 100_000
-	maxWithin       = 3600
-	maxCalm         = 86_400
-	percentDisabled = 100
+	maxEndpoints   = 64
+	maxReceivers   = 64
+	maxHeaders     = 16
+	maxAddress     = 2048
+	maxPath        = 4096
+	maxUsername    = 256
+	maxHeaderValue = 1024
+	maxTimeout     = 60
+	maxTargets     = 100_000
+	maxWithin      = 3600
+	maxCalm        = 86_400
+	maxPercent     = 100
 )
 
 // Parse reads a configuration in YAML. name is the file's, for messages. Each problem of the error names file, line and key and says
@@ -138,7 +138,7 @@ func (d *document) receiver(node *yaml.Node, path string, taken names) Receiver 
 
 func (d *document) storm(node *yaml.Node, path string, into *Storm) {
 	d.mapping(node, path, keys{
-		"breachedPercent": d.number(1, percentDisabled, &into.BreachedPercent),
+		"breachedPercent": d.number(1, maxPercent, &into.BreachedPercent),
 		"minimumTargets":  d.number(1, maxTargets, &into.MinimumTargets),
 		"withinSeconds":   d.number(1, maxWithin, &into.WithinSeconds),
 		"calmSeconds":     d.number(0, maxCalm, &into.CalmSeconds),
