@@ -45,7 +45,7 @@ func (m *machine) verify(order *aiopsv1.Order) bool {
 func (m *machine) fail(order *aiopsv1.Order) {
 	step := m.in.Plan.Steps[m.in.Plan.step(order.StepName)]
 	text := "no recovery within " + span(timeoutOf(step)+m.in.Plan.SignalWindow())
-	m.event(Event{Warning: true, Reason: EventStepFailed, Action: order.Action, Message: m.stepText(order.StepName) + ": " + text})
+	m.event(Event{Warning: true, Reason: EventStepFailed, Action: order.Action, Message: fmt.Sprintf("%s: %s; %s", m.stepText(order.StepName), text, m.afterwards(order))})
 	m.endOrder(aiopsv1.ResultFailed, order.Reason, text+" after: "+order.Message)
 	m.advance(true)
 }
