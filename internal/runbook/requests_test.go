@@ -300,3 +300,35 @@ func TestAResetDropsTheOrderUnderWay(t *testing.T) {
 		t.Errorf("after a reset %s/%s, want Blocked/Cooldown: the limits' memory stays", got.Phase, reasonOf(&got))
 	}
 }
+
+func TestARefusedRunLeavesTheIncidentThatWasThere(t *testing.T) {
+	s := newStory(t, specOf(step("restart", aiopsv1.ActionRestart)))
+	s.refusals["restart"] = refusal(aiopsv1.ReasonTargetPaused, false)
+	s.breach()
+	s.wait(655 * time.Second) // it is looked at again 660 s after the start
+	incident := s.task.Status.Incident.ID
+	s.heal()
+	s.ask(aiopsv1.RunAnnotation, 0)
+	s.wait(10 * time.Second)
+	if got := s.task.Status.Incident; got == nil || got.ID != incident || got.Cause != aiopsv1.CauseIncident {
+		t.Errorf("incident %+v, want %s to recover in its own time", got, incident)
+	}
+	s.wait(time.Minute)
+	if got := s.log[len(s.log)-1]; !strings.Contains(got, "event Recovered") {
+		t.Errorf("last word %q, want the recovery", got)
+	}
+}
+
+func TestAnExpiredRunOnWhatHasBrokenMeanwhileGoesOnWithItsIncident(t *testing.T) {
+	s := newStory(t, specOf(step("restart", aiopsv1.ActionRestart)))
+	s.task.Spec.Limits.CooldownSeconds = pointer(int32(7200))
+	s.target.LastActionTime = start().Add(-time.Minute)
+	s.ask(aiopsv1.RunAnnotation, 0)
+	s.wait(2 * time.Minute)
+	incident := s.task.Status.Incident.ID
+	s.breach()
+	s.wait(20 * time.Minute)
+	if got := s.task.Status.Incident; got == nil || got.ID != incident || got.Cause != aiopsv1.CauseIncident {
+		t.Errorf("incident %+v, want %s with cause Incident", got, incident)
+	}
+}
