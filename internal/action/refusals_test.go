@@ -82,6 +82,8 @@ func TestEvictRefusal(t *testing.T) {
 		Status: metav1.StatusFailure, Code: http.StatusInternalServerError,
 		Message: "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.",
 	})
+	const denial = `User "x" cannot create resource "pods/eviction"`
+	noRight := apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "web-1", fmt.Errorf("%s", denial))
 	tests := map[string]struct {
 		err    error
 		reason string
@@ -91,7 +93,7 @@ func TestEvictRefusal(t *testing.T) {
 		"several budgets":   {several, aiopsv1.ReasonBlockedByDisruptionBudget, false},
 		"throttled":         {apierrors.NewTooManyRequests("later", 1), "", false},
 		"another 500":       {apierrors.NewInternalError(errors.New("boom")), "", false},
-		"missing privilege": {apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "p", errors.New(`User "x" cannot create resource`)), aiopsv1.ReasonForbidden, false},
+		"missing privilege": {noRight, aiopsv1.ReasonForbidden, false},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
