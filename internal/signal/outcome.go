@@ -19,10 +19,7 @@ func known(request Request, value float64) Reading {
 
 // unknown is the reading of no value. Callers put names of their own into the message, never text that was read from outside.
 func unknown(request Request, reason, format string, arguments ...any) Reading {
-	message := format
-	if len(arguments) > 0 {
-		message = fmt.Sprintf(format, arguments...)
-	}
+	message := fmt.Sprintf(format, arguments...)
 	if len(message) > aiopsv1.MaxMessageLength {
 		message = strings.ToValidUTF8(message[:aiopsv1.MaxMessageLength], "")
 	}

@@ -1,8 +1,11 @@
 package signal
 
 import (
+	"math"
+	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"k8s.io/utils/ptr"
 
@@ -79,6 +82,22 @@ func TestSetDoesNotKnowWhatANewerDefinitionAllows(t *testing.T) {
 	}
 	if _, found := (Set{}).Lookup(aiopsv1.SignalCondition); found {
 		t.Error("the zero set found something")
+	}
+}
+
+func TestAValueThatIsNoFiniteNumberIsNoValue(t *testing.T) {
+	for _, number := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
+		expect(t, no(aiopsv1.ReasonNotANumber, "The value is not a finite number"), known(Request{Now: at(0)}, number))
+	}
+}
+
+func TestMessagesAreBoundedAndStayReadable(t *testing.T) {
+	long := unknown(Request{}, aiopsv1.ReasonNoData, "%s", strings.Repeat("é", aiopsv1.MaxMessageLength)).Message
+	if len(long) > aiopsv1.MaxMessageLength || !utf8.ValidString(long) {
+		t.Errorf("%d bytes, readable: %v", len(long), utf8.ValidString(long))
+	}
+	if odd := unknown(Request{}, aiopsv1.ReasonNoData, "a%s", strings.Repeat("é", aiopsv1.MaxMessageLength)).Message; !utf8.ValidString(odd) {
+		t.Error("a character was cut in two")
 	}
 }
 
