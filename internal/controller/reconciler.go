@@ -191,6 +191,10 @@ func (r *Reconciler) resolve(ctx context.Context, p *pass) error {
 }
 
 func targetProblem(ref target.Reference, err error) *runbook.Problem {
+	var unsupported *target.UnsupportedKindError
+	if errors.As(err, &unsupported) {
+		return &runbook.Problem{Reason: aiopsv1.ReasonUnsupported, Message: unsupported.Error()}
+	}
 	if errors.Is(err, target.ErrNotFound) {
 		return &runbook.Problem{Reason: aiopsv1.ReasonTargetNotFound, Message: fmt.Sprintf("%s does not exist in namespace %s: create it, or correct the name", ref, ref.Namespace)}
 	}
