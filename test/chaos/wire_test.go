@@ -48,6 +48,7 @@ const (
 	diesBefore fate = "is never sent: the process dies before"
 	diesAfter  fate = "is done: the process dies after"
 	unanswered fate = "is done, but its answer is lost"
+	hanging    fate = "is done, but its answer does not come as long as the process waits"
 )
 
 var (
@@ -67,6 +68,7 @@ type wire struct {
 	writes  []string
 	at      int
 	fate    fate
+	fateOf  string
 	met     chan struct{}
 	dead    chan struct{}
 	holds   []*hold
@@ -83,6 +85,13 @@ func (w *wire) arm(at int, fate fate) {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
 	w.armed, w.at, w.fate = true, at, fate
+}
+
+// armFor begins to count writes; the first of this kind, such as "patch deployments", meets the fate.
+func (w *wire) armFor(what string, fate fate) {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	w.armed, w.fateOf, w.fate = true, what, fate
 }
 
 // counted returns the writes since arm, in the order in which they were sent.
@@ -135,9 +144,10 @@ func (w *wire) meet(what request) (fate, error) {
 		return passes, nil
 	}
 	w.writes = append(w.writes, what.String())
-	if len(w.writes) != w.at {
+	if len(w.writes) != w.at && what.String() != w.fateOf {
 		return passes, nil
 	}
+	w.at, w.fateOf = 0, ""
 	switch w.fate {
 	case diesBefore:
 		w.die()
@@ -276,10 +286,13 @@ func (t wireTransport) RoundTrip(original *http.Request) (*http.Response, error)
 	if fate == passes {
 		return t.next.RoundTrip(sent)
 	}
-	defer t.wire.done()
 	response, err := t.next.RoundTrip(sent.WithContext(context.WithoutCancel(sent.Context()))) // what is on its way arrives
+	t.wire.done()
 	if err != nil {
 		return nil, err
+	}
+	if fate == hanging {
+		<-sent.Context().Done()
 	}
 	_, err = io.Copy(io.Discard, response.Body)
 	return nil, errors.Join(errNoAnswer, err, response.Body.Close())
