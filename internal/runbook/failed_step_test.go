@@ -15,10 +15,12 @@ func TestFailedStepSaysWhatFollows(t *testing.T) {
 		change func(*aiopsv1.AITaskSpec)
 		want   string
 	}{
-		"the next step":   {func(*aiopsv1.AITaskSpec) {}, `Step "restart" 1/2: no recovery within 600s; step "back" (Rollback) follows`},
-		"nothing":         {func(spec *aiopsv1.AITaskSpec) { spec.Steps[0].OnFailure = aiopsv1.OnFailureStop }, `Step "restart" 1/2: no recovery within 600s; nothing more is done`},
-		"another pass":    {func(spec *aiopsv1.AITaskSpec) { spec.Steps = spec.Steps[:1] }, `Step "restart" 1/1: no recovery within 600s; pass 2 of 3 begins with step "restart"`},
-		"no further pass": {func(spec *aiopsv1.AITaskSpec) { spec.Steps, spec.Limits = spec.Steps[:1], &aiopsv1.Limits{MaxPasses: &onlyPass} }, `Step "restart" 1/1: no recovery within 600s; nothing more is done`},
+		"the next step": {func(*aiopsv1.AITaskSpec) {}, `Step "restart" 1/2: no recovery within 600s; step "back" (Rollback) follows`},
+		"nothing":       {func(spec *aiopsv1.AITaskSpec) { spec.Steps[0].OnFailure = aiopsv1.OnFailureStop }, `Step "restart" 1/2: no recovery within 600s; nothing more is done`},
+		"another pass":  {func(spec *aiopsv1.AITaskSpec) { spec.Steps = spec.Steps[:1] }, `Step "restart" 1/1: no recovery within 600s; pass 2 of 3 begins with step "restart"`},
+		"no further pass": {func(spec *aiopsv1.AITaskSpec) {
+			spec.Steps, spec.Limits = spec.Steps[:1], &aiopsv1.Limits{MaxPasses: &onlyPass}
+		}, `Step "restart" 1/1: no recovery within 600s; nothing more is done`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			spec := specOf(step("restart", aiopsv1.ActionRestart), step("back", aiopsv1.ActionRollback))

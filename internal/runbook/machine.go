@@ -115,9 +115,7 @@ func (m *machine) remember(entry aiopsv1.HistoryEntry) {
 	entry.Message = cut(entry.Message, maxDetailLength)
 	entry.EndTime = aiopsv1.TimePointer(m.in.Now)
 	m.status.History = slices.Insert(m.status.History, 0, entry)
-	if len(m.status.History) > aiopsv1.MaxHistory {
-		m.status.History = m.status.History[:aiopsv1.MaxHistory]
-	}
+	m.status.History = m.status.History[:min(len(m.status.History), aiopsv1.MaxHistory)]
 }
 
 // remembers tells repeated tries of the same order by what came of them, so that a blocked task does not fill its own history.
@@ -182,9 +180,7 @@ func (m *machine) countExecution(action string) {
 	horizon := m.in.Now.Add(-m.in.Plan.Period)
 	m.status.Executions = slices.DeleteFunc(m.status.Executions, func(t aiopsv1.Time) bool { return t.Before(horizon) })
 	m.status.Executions = append(m.status.Executions, aiopsv1.NewTime(m.in.Now))
-	if extra := len(m.status.Executions) - aiopsv1.MaxExecutions; extra > 0 {
-		m.status.Executions = m.status.Executions[extra:]
-	}
+	m.status.Executions = m.status.Executions[max(0, len(m.status.Executions)-aiopsv1.MaxExecutions):]
 }
 
 // advance moves the incident to the step after the present one. failed says that the present one ran or waited in vain.

@@ -217,3 +217,42 @@ func (s *story) holding(offset time.Duration) string {
 	s.breach()
 	return s.decide(s.input()).Status.Decision.Message
 }
+
+func TestWhatHoldsAnIncidentBackIsSaidEvenIfTheLastWordIsLost(t *testing.T) {
+	s := newStory(t, specOf(step("restart", aiopsv1.ActionRestart)))
+	s.refusals["restart"] = refusal(aiopsv1.ReasonTargetPaused, false)
+	s.breach()
+	s.wait(2 * time.Minute)
+	s.task.Status.Decision = nil
+	s.settle()
+	want := &aiopsv1.Decision{Summary: "3 >= 1", Reason: aiopsv1.ReasonCooldown, Message: "Next action allowed at 2026-01-01T03:06:00Z",
+		DecisionTime: at(2 * time.Minute), NextAllowedTime: at(6 * time.Minute)}
+	if difference := cmp.Diff(want, s.task.Status.Decision); difference != "" {
+		t.Errorf("decision (-want +got):\n%s", difference)
+	}
+}
+
+func TestALostIncidentBeginsAnewBehindTheSameLimit(t *testing.T) {
+	s := newStory(t, specOf(step("restart", aiopsv1.ActionRestart)))
+	s.target.LastActionTime = start()
+	s.breach()
+	s.wait(2 * time.Minute)
+	s.task.Status.Incident = nil
+	s.settle()
+	if got := s.task.Status.Decision; got.Reason != aiopsv1.ReasonCooldown || !got.DecisionTime.Equal(*at(2 * time.Minute)) {
+		t.Errorf("decision %+v, want the cooldown, decided anew for another incident", got)
+	}
+}
+
+func TestARequestedNotificationDuringABreachGoesOn(t *testing.T) {
+	s := newStory(t, specOf(step("page", aiopsv1.ActionNotify)))
+	s.breach()
+	s.wait(100 * time.Second)
+	s.log = nil
+	s.ask(aiopsv1.RunAnnotation, 0)
+	s.wait(261 * time.Second)
+	s.wantWords("+360s Acting/Ordered", "+360s run Notify", "+360s Breached/ThresholdReached", "+360s event Notified", "+360s Blocked/Cooldown", "+360s warning Blocked")
+	if got := s.task.Status.Incident; got.Pass != 3 || got.Cause != aiopsv1.CauseIncident {
+		t.Errorf("incident %+v, want its third pass", got)
+	}
+}
