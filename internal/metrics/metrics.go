@@ -3,7 +3,6 @@
 package metrics
 
 import (
-	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -18,23 +17,13 @@ type Collectors struct {
 	actions      *prometheus.CounterVec
 	refusals     *prometheus.CounterVec
 	recoveryTime prometheus.Histogram
-	signalValue  *prometheus.GaugeVec
-	phase        *prometheus.GaugeVec
-
-	mutex sync.Mutex
-	// shown holds the labels of each task's series, so that they can be taken away without a search through all of them.
-	shown map[types.NamespacedName]labels
-}
-
-type labels struct {
-	signal string
-	phase  string
+	tasks        *tasks
 }
 
 // New creates the collectors and registers them. It fails when a registry already holds one of these names.
 func New(registry prometheus.Registerer) (*Collectors, error) {
 	c := &Collectors{
-		shown: map[types.NamespacedName]labels{},
+		tasks: newTasks(),
 		evaluations: prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: namespace, Name: "evaluations_total",
 			Help: "Judgements of a signal, by verdict."}, []string{"verdict"}),
 		actions: prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: namespace, Name: "actions_total",
@@ -43,12 +32,8 @@ func New(registry prometheus.Registerer) (*Collectors, error) {
 			Help: "Times that a due step was not run, by reason; counted when the reason is first given."}, []string{"reason"}),
 		recoveryTime: prometheus.NewHistogram(prometheus.HistogramOpts{Namespace: namespace, Name: "recovery_seconds",
 			Help: "Time from the start of an incident to proven recovery.", Buckets: []float64{1, 5, 15, 60, 120, 300, 600, 1800, 3600, 14400}}),
-		signalValue: prometheus.NewGaugeVec(prometheus.GaugeOpts{Namespace: namespace, Name: "signal_value",
-			Help: "Latest known value of a signal. Absent while unknown."}, []string{"namespace", "name", "signal"}),
-		phase: prometheus.NewGaugeVec(prometheus.GaugeOpts{Namespace: namespace, Name: "phase",
-			Help: "1 for the phase that the AITask is in."}, []string{"namespace", "name", "phase"}),
 	}
-	for _, collector := range []prometheus.Collector{c.evaluations, c.actions, c.refusals, c.recoveryTime, c.signalValue, c.phase} {
+	for _, collector := range []prometheus.Collector{c.evaluations, c.actions, c.refusals, c.recoveryTime, c.tasks} {
 		if err := registry.Register(collector); err != nil {
 			return nil, err
 		}
@@ -59,42 +44,22 @@ func New(registry prometheus.Registerer) (*Collectors, error) {
 // Evaluated counts one judgement and shows its value; known false takes the value away.
 func (c *Collectors) Evaluated(task types.NamespacedName, signal, verdict string, value float64, known bool) {
 	c.evaluations.WithLabelValues(verdict).Inc()
-	c.mutex.Lock()
-	defer c.mutex.Unlock()
-	shown := c.shown[task]
-	if shown.signal != "" && (!known || shown.signal != signal) {
-		c.signalValue.DeleteLabelValues(task.Namespace, task.Name, shown.signal)
-		shown.signal = ""
-	}
-	if known {
-		c.signalValue.WithLabelValues(task.Namespace, task.Name, signal).Set(value)
-		shown.signal = signal
-	}
-	c.shown[task] = shown
+	c.tasks.change(task, func(now *shown) {
+		now.signal, now.value = signal, value
+		if !known {
+			now.signal = ""
+		}
+	})
 }
 
 // Phase shows the phase of a task, and no other.
 func (c *Collectors) Phase(task types.NamespacedName, phase string) {
-	c.mutex.Lock()
-	defer c.mutex.Unlock()
-	shown := c.shown[task]
-	if shown.phase == phase {
-		return
-	}
-	c.phase.DeleteLabelValues(task.Namespace, task.Name, shown.phase)
-	c.phase.WithLabelValues(task.Namespace, task.Name, phase).Set(1)
-	shown.phase = phase
-	c.shown[task] = shown
+	c.tasks.change(task, func(now *shown) { now.phase = phase })
 }
 
 // Forget takes away every series of a task.
 func (c *Collectors) Forget(task types.NamespacedName) {
-	c.mutex.Lock()
-	defer c.mutex.Unlock()
-	shown := c.shown[task]
-	c.signalValue.DeleteLabelValues(task.Namespace, task.Name, shown.signal)
-	c.phase.DeleteLabelValues(task.Namespace, task.Name, shown.phase)
-	delete(c.shown, task)
+	c.tasks.forget(task)
 }
 
 // Finished counts one order that came to its end.

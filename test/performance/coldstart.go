@@ -76,6 +76,11 @@ func (b *bench) firstStart(ctx context.Context) error {
 	b.results.add(where, "process start -> caches filled", filled.Seconds(), "s")
 	b.results.addWithGoal(where, "process start -> all judged and written", judged.Seconds(), "s", 10)
 	b.results.add(where, "caches filled -> all judged and written", (judged - filled).Seconds(), "s")
+	computed, err := processorTime(process.PID())
+	if err != nil {
+		return err
+	}
+	b.results.add(where, "CPU time of the operator", computed.Seconds(), "s")
 	if err := b.judged(ctx); err != nil {
 		return err
 	}
