@@ -30,6 +30,9 @@ func (s *ContainerRestarts) Measure(_ context.Context, request Request) Reading 
 	if request.Signal.ContainerRestarts != nil {
 		parameters = *request.Signal.ContainerRestarts
 	}
+	if reading, stray := strayed(request, parameters.Container); stray {
+		return reading
+	}
 	window := seconds(parameters.WindowSeconds, aiopsv1.DefaultRestartWindowSeconds)
 	return s.with(request, func(note *windowNote) Reading {
 		return note.count(request, window, parameters.Container, restarts)

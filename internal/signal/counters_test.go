@@ -295,7 +295,7 @@ func TestCrashLoopingPods(t *testing.T) {
 			{at: second, pods: []target.Pod{pod("b", with(up(0)))}},
 		}},
 		"only the named container": {named, []moment{
-			{pods: one(waiting("proxy", 3, "CrashLoopBackOff"), notReady)},
+			{pods: []target.Pod{pod("a", with(waiting("proxy", 3, "CrashLoopBackOff"), up(0)), notReady)}},
 			{pods: one(backOff(3), notReady), want: 1},
 		}},
 		"a pod counts once, pods add up, and a rollout does not hide them": {all, []moment{
@@ -318,5 +318,26 @@ func TestCrashLoopingPodsKnowsWhatKeepsAContainerFromStarting(t *testing.T) {
 	} {
 		asked := request(workload(withPods(pod("a", with(waiting("app", 0, reason))))), aiopsv1.Signal{Type: aiopsv1.SignalCrashLoopingPods})
 		expect(t, value(want), NewCrashLoopingPods().Measure(t.Context(), asked))
+	}
+}
+
+func TestACountedContainerThatNoPodHasIsUnknown(t *testing.T) {
+	name := "ap"
+	for _, test := range []struct {
+		source Source
+		signal aiopsv1.Signal
+	}{
+		{NewContainerRestarts(), aiopsv1.Signal{ContainerRestarts: &aiopsv1.ContainerRestartsSignal{Container: &name}}},
+		{NewOOMKills(), aiopsv1.Signal{OOMKills: &aiopsv1.OOMKillsSignal{Container: &name}}},
+		{NewCrashLoopingPods(), aiopsv1.Signal{CrashLoopingPods: &aiopsv1.CrashLoopingPodsSignal{Container: &name}}},
+	} {
+		t.Run(string(test.source.Type()), func(t *testing.T) {
+			pods := withPods(pod("a", with(ran("app", 0, "", time.Time{}), ran("proxy", 0, "", time.Time{}))))
+			expect(t, no(aiopsv1.ReasonUnknownContainer, `No pod of Deployment/web has a container "ap": write one of app, proxy, or leave the name out`),
+				test.source.Measure(t.Context(), request(workload(pods), test.signal)))
+			if reading := test.source.Measure(t.Context(), request(workload(), test.signal)); !reading.Known {
+				t.Errorf("without any pod to tell by: %+v, want a value", reading)
+			}
+		})
 	}
 }

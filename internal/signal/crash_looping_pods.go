@@ -59,6 +59,9 @@ func (s *CrashLoopingPods) Measure(_ context.Context, request Request) Reading {
 	if request.Signal.CrashLoopingPods != nil {
 		parameters = *request.Signal.CrashLoopingPods
 	}
+	if reading, stray := strayed(request, parameters.Container); stray {
+		return reading
+	}
 	return s.with(request, func(note *loopNote) Reading {
 		return note.count(request, parameters.Container)
 	})

@@ -33,6 +33,9 @@ func (s *OOMKills) Measure(_ context.Context, request Request) Reading {
 	if request.Signal.OOMKills != nil {
 		parameters = *request.Signal.OOMKills
 	}
+	if reading, stray := strayed(request, parameters.Container); stray {
+		return reading
+	}
 	window := seconds(parameters.WindowSeconds, aiopsv1.DefaultOOMWindowSeconds)
 	return s.with(request, func(note *windowNote) Reading {
 		return note.count(request, window, parameters.Container, oomKills)

@@ -3,11 +3,15 @@ package signal
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
 	aiopsv1 "github.com/example/aiops-operator/api/v1"
 )
+
+// maxNamedContainers bounds how many containers a message names.
+const maxNamedContainers = 8
 
 // known is the reading of a value. What is no finite number is no value, whichever source it came from.
 func known(request Request, value float64) Reading {
@@ -43,6 +47,29 @@ func rest(request Request) (Reading, bool) {
 	reading.Resting = true
 	reading.NextChange = rollout.DeadlineTime
 	return reading, true
+}
+
+// strayed says that a signal looks at a container that no pod has: it would stay at 0 for ever and look healthy.
+func strayed(request Request, name *string) (Reading, bool) {
+	if name == nil {
+		return Reading{}, false
+	}
+	var others []string
+	for i := range request.Target.Pods {
+		for _, container := range request.Target.Pods[i].Containers {
+			if container.Name == *name {
+				return Reading{}, false
+			}
+			if !slices.Contains(others, container.Name) && len(others) < maxNamedContainers {
+				others = append(others, container.Name)
+			}
+		}
+	}
+	if len(others) == 0 {
+		return Reading{}, false // there is no pod to tell it by
+	}
+	return unknown(request, aiopsv1.ReasonUnknownContainer, "No pod of %s has a container %q: write one of %s, or leave the name out",
+		request.Target.Reference, *name, strings.Join(others, ", ")), true
 }
 
 // seconds is a window of the spec as a duration.

@@ -68,9 +68,9 @@ func TestUtilization(t *testing.T) {
 		"a sidecar that runs counts": {
 			state: workload(withPods(pod("a", with(app, sidecar)))),
 			usage: map[string]PodUsage{"a": used(map[string]ContainerUsage{
-				"app": {CPU: 0.5, Memory: 64 * mebi}, "sidecar": {CPU: 1, Memory: 64 * mebi},
+				"app": {CPU: 0.5, Memory: 64 * mebi}, "sidecar": {CPU: 0.25, Memory: 96 * mebi},
 			})},
-			cpu: value(100), memory: value(50),
+			cpu: value(50), memory: value(62.5),
 		},
 		"pods that are not ready are left out": {
 			state: workload(withPods(pod("a", with(app, proxy)), pod("c", notReady, with(app)))), usage: usage, cpu: value(30), memory: value(50),

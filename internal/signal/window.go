@@ -15,7 +15,7 @@ const maxOccurrences = 4096
 // windowNote remembers what happened to containers within a window, also to those whose pod is gone.
 type windowNote struct {
 	sightings   map[containerKey]sighting
-	occurrences []occurrence // oldest first
+	occurrences []occurrence
 }
 
 type containerKey struct {
@@ -92,11 +92,9 @@ func (n *windowNote) observe(request Request, window time.Duration, proven evide
 
 // forgetBefore drops what slid out of the window, and containers that were not seen in it: their pod is gone for good.
 func (n *windowNote) forgetBefore(windowStart, now time.Time) {
-	if inOrder := func(a, b occurrence) int { return a.at.Compare(b.at) }; !slices.IsSortedFunc(n.occurrences, inOrder) {
-		slices.SortStableFunc(n.occurrences, inOrder)
-	}
 	n.occurrences = slices.DeleteFunc(n.occurrences, func(happened occurrence) bool { return !happened.at.After(windowStart) })
 	if surplus := len(n.occurrences) - maxOccurrences; surplus > 0 {
+		slices.SortStableFunc(n.occurrences, func(a, b occurrence) int { return a.at.Compare(b.at) })
 		n.occurrences = slices.Delete(n.occurrences, 0, surplus)
 	}
 	gone := 0
