@@ -75,6 +75,7 @@ const (
 	ReasonConditionAbsent   = "ConditionAbsent"
 	ReasonRolloutInProgress = "RolloutInProgress"
 	ReasonNotObserved       = "NotObserved"
+	ReasonUnknownContainer  = "UnknownContainer"
 )
 
 // Reasons why a step that is due is not run now: the typed refusals. Each comes with a message that says what to do and
