@@ -26,21 +26,16 @@ func (l leaders) String() string {
 var _ = Describe("Two operators that both believe to be the leader", func() {
 	It("do exactly one action for each of 20 incidents at the same time", func(ctx context.Context) {
 		mark := auditMark()
-		var namespace string
-		var processes [2]*process
-		alone("start", func(t *try) { namespace = newNamespace(ctx, t) })
-		alone("start both", func(t *try) {
-			for i := range processes {
-				processes[i] = start(t, namespace)
-				DeferCleanup(processes[i].crash)
-			}
-		})
-		names := make([]string, 20)
-		for i := range names {
-			names[i] = fmt.Sprintf("web-%d", i)
+		namespace := newNamespace(ctx, Default)
+		for range 2 {
+			DeferCleanup(start(Default, namespace).crash)
 		}
-		incidents := inParallel(names, func(t *try, name string) *incident {
-			in := prepareIn(ctx, t, namespace, name, everyAction()[slices.Index(names, name)%5])
+		numbers := make([]int, 20)
+		for i := range numbers {
+			numbers[i] = i
+		}
+		incidents := inParallel(numbers, func(t *try, number int) *incident {
+			in := prepareIn(ctx, t, namespace, fmt.Sprintf("web-%d", number), everyAction()[number%len(everyAction())])
 			in.settle()
 			in.begin()
 			in.ended()
