@@ -137,7 +137,7 @@ func (p *Process) WaitReady(ctx context.Context) error {
 // Stop asks the process to end and returns when it has.
 func (p *Process) Stop() error {
 	if err := p.command.Process.Signal(syscall.SIGTERM); err != nil {
-		return nil //nolint:nilerr // it has ended
+		return nil // it has ended
 	}
 	timer := time.NewTimer(stopTimeout)
 	defer timer.Stop()

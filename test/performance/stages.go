@@ -43,27 +43,31 @@ func coursesOf(incidents []incident, events []cluster.AuditEvent) ([]course, err
 }
 
 func courseOf(measured incident, events []cluster.AuditEvent) (course, error) {
+	own := slices.DeleteFunc(slices.Clone(events), func(event cluster.AuditEvent) bool { return event.User != operatorUser })
+	others := slices.DeleteFunc(slices.Clone(events), func(event cluster.AuditEvent) bool { return event.User == operatorUser })
 	out := course{incident: measured}
-	for _, event := range events {
-		switch {
-		case event.Received.Before(measured.broke):
-		case event.User == deploymentControllerUser:
-			if out.breach.Name == "" && event.Resource == "deployments" && event.Subresource == "status" {
-				out.breach = event
-			}
-		case out.breach.Name == "" || out.action.Name != "":
-		case event.Verb == "patch" && event.Resource == "aitasks":
-			out.order, out.reads = event, nil
-		case event.Verb == "patch" && event.Resource == "deployments":
-			out.action = event
-		case event.Verb == "get" || event.Verb == "list":
+	out.breach = first(others, "update deployments/status", measured.broke)
+	out.order = first(own, "patch aitasks/status", out.breach.Received)
+	out.action = first(own, "patch deployments", out.order.Completed)
+	for _, event := range own {
+		if !isWrite(event) && event.Received.After(out.order.Completed) && event.Completed.Before(out.action.Received) {
 			out.reads = append(out.reads, event)
 		}
 	}
-	if out.order.Name == "" || out.action.Name == "" || len(out.reads) == 0 {
+	if out.breach.Verb == "" || out.order.Verb == "" || out.action.Verb == "" || len(out.reads) == 0 {
 		return out, fmt.Errorf("the audit log does not hold the whole incident of %s", measured.name)
 	}
 	return out, nil
+}
+
+// first finds the first request of a kind that was received at a time or later. Without one its verb is empty.
+func first(events []cluster.AuditEvent, kind string, from time.Time) cluster.AuditEvent {
+	for _, event := range events {
+		if describe(event) == kind && !event.Received.Before(from) {
+			return event
+		}
+	}
+	return cluster.AuditEvent{}
 }
 
 // stage is a part of the way from the breach to the action.
