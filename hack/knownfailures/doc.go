@@ -1,2 +1,2 @@
-// Package knownfailures holds no code: its test keeps docs/known-failures.md honest.
+// Package knownfailures holds no code: its test keeps the pages that name tests honest.
 package knownfailures
