@@ -173,7 +173,8 @@ type SignalStatus struct {
 
 // Decision is the latest decision and its reason.
 type Decision struct {
-	// summary is value, comparison and threshold, such as "103.5 >= 100".
+	// summary is the value and how it stands to the number that decided about it: "103.5 >= 100" is a breach, "99 < 100" is
+	// none, "50 > 20" is a breach that has not come down to recoveryThreshold.
 	// +optional
 	// +kubebuilder:validation:MaxLength=256
 	Summary string `json:"summary,omitempty"`

@@ -31,7 +31,7 @@ type Judgement struct {
 	// Verdict is Breached, Healthy or Unknown.
 	Verdict string
 	Reading Reading
-	// Summary is value, comparison and threshold, such as "103.5 >= 100"; "unknown >= 100" without a value.
+	// Summary is the value and how it stands to the threshold, such as "103.5 >= 100" or "99 < 100"; "unknown >= 100" without a value.
 	Summary string
 	Reason  string
 	Message string
@@ -56,6 +56,7 @@ func Judge(signal aiopsv1.Signal, reading Reading, breachedBefore bool) Judgemen
 	if reached(signal, reading.Value, breachedBefore) {
 		judgement.Verdict, judgement.Reason = aiopsv1.VerdictBreached, aiopsv1.ReasonThresholdReached
 	}
+	judgement.Summary = FormatValue(reading.Value) + " " + relationOf(signal, reading.Value, judgement.Verdict == aiopsv1.VerdictBreached)
 	return judgement
 }
 
@@ -91,7 +92,7 @@ func noDataVerdict(signal aiopsv1.Signal, reading Reading) string {
 func summaryOf(signal aiopsv1.Signal, reading Reading) string {
 	switch {
 	case reading.Known:
-		return FormatValue(reading.Value) + " " + thresholdOf(signal)
+		return FormatValue(reading.Value)
 	case reading.NoData:
 		return "no data " + thresholdOf(signal)
 	}
@@ -107,6 +108,24 @@ func thresholdOf(signal aiopsv1.Signal) string {
 		sign = "<= "
 	}
 	return sign + strconv.FormatInt(*signal.Threshold, 10)
+}
+
+// relationOf says how a value stands to the number that decided about it, so that value and relation always read as a true
+// statement: "3 >= 1" is a breach, "0 < 1" is none, and "66 > 60" is one that has not come down to recoveryThreshold.
+func relationOf(signal aiopsv1.Signal, value float64, breached bool) string {
+	inside, outside, short := ">= ", "< ", "> "
+	reaches := value >= float64(*signal.Threshold)
+	if signal.Comparison == aiopsv1.ComparisonAtMost {
+		inside, outside, short = "<= ", "> ", "< "
+		reaches = value <= float64(*signal.Threshold)
+	}
+	switch {
+	case reaches:
+		return inside + strconv.FormatInt(*signal.Threshold, 10)
+	case breached && signal.RecoveryThreshold != nil:
+		return short + strconv.FormatInt(*signal.RecoveryThreshold, 10)
+	}
+	return outside + strconv.FormatInt(*signal.Threshold, 10)
 }
 
 // FormatValue writes a value the way people read it: whole numbers without a point, others with three decimals, and with more

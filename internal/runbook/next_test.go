@@ -35,7 +35,7 @@ func TestARecoveryIsNamedForAsLongAsABreachWouldBelongToIt(t *testing.T) {
 	s.breach()
 	s.wait(30 * time.Minute)
 	want := aiopsv1.Decision{
-		Summary: "0 >= 1", Reason: aiopsv1.ReasonRecovered, DecisionTime: aiopsv1.TimePointer(start().Add(120 * time.Second)),
+		Summary: "0 < 1", Reason: aiopsv1.ReasonRecovered, DecisionTime: aiopsv1.TimePointer(start().Add(120 * time.Second)),
 		Message: `Recovered: ran Restart on Deployment/web. A breach before 2026-01-01T04:02:00Z goes on at step "page"`,
 	}
 	if difference := cmp.Diff(&want, s.task.Status.Decision); difference != "" {

@@ -2,6 +2,7 @@ package runbook
 
 import (
 	"slices"
+	"strconv"
 	"time"
 
 	aiopsv1 "github.com/example/aiops-operator/api/v1"
@@ -125,7 +126,11 @@ func (m *machine) summary() string {
 	if signal.Value == "" {
 		return m.in.Observation.Judgement.Summary
 	}
-	return signal.Value + " " + signal.Threshold
+	value, err := strconv.ParseFloat(signal.Value, 64)
+	if err != nil {
+		return signal.Value + " " + signal.Threshold
+	}
+	return signal.Value + " " + relationOf(*m.in.Plan.Signal, value, signal.Verdict == aiopsv1.VerdictBreached)
 }
 
 func (m *machine) reportConditions() {

@@ -41,7 +41,7 @@ func TestTheWholeStatusOfATaskThatWatches(t *testing.T) {
 		Target: &aiopsv1.TargetStatus{Summary: "Deployment/web", UID: targetUID, Revision: "web-8"},
 		Signals: []aiopsv1.SignalStatus{{Name: "default", Verdict: "Healthy", Value: "0", MeasuredTime: at(-3 * time.Second), Threshold: ">= 1", Reason: "Healthy",
 			LastTransitionTime: at(0)}},
-		Decision: &aiopsv1.Decision{Summary: "0 >= 1", Reason: "Healthy", Message: "Nothing to do", DecisionTime: at(0)},
+		Decision: &aiopsv1.Decision{Summary: "0 < 1", Reason: "Healthy", Message: "Nothing to do", DecisionTime: at(0)},
 	}
 	if difference := cmp.Diff(want, s.task.Status); difference != "" {
 		t.Errorf("status (-want +got):\n%s", difference)
@@ -186,7 +186,7 @@ func TestValuesAreWrittenOncePerIntervalAndOnlyInAnIncident(t *testing.T) {
 	}
 	s.target.Replicas = 100
 	s.task.Spec.Threshold = pointer(int64(10))
-	if got := change(1) + ", " + change(2); got != "1 >= 10, 1 >= 10" {
+	if got := change(1) + ", " + change(2); got != "1 < 10, 1 < 10" {
 		t.Errorf("while healthy: %s, want the value of the verdict's change", got)
 	}
 	if got := change(11) + ", " + change(12); got != "11 >= 10, 11 >= 10" {
