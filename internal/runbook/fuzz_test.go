@@ -51,7 +51,14 @@ func playRandom(t *testing.T, data []byte) {
 	guard := &guard{s: s, seen: map[string]bool{}}
 	s.atGate = func() { guard.recorded(); d.disturb(s) }
 	s.onRun = func(order *aiopsv1.Order) { guard.ran(order); d.help(s) }
-	s.crash = func() bool { return d.pick(10) == 9 }
+	lives := maxPassesAtOnce / 2
+	s.crash = func() bool {
+		if lives == 0 || d.pick(10) != 9 {
+			return false
+		}
+		lives--
+		return true
+	}
 	for range 12 {
 		d.world(s)
 		s.wait(oneOf(d, 0, time.Second, 30*time.Second, 61*time.Second, 11*time.Minute, 40*time.Minute))

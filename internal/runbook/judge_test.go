@@ -105,6 +105,7 @@ func TestInvariantI1NoDataIsNeverANumber(t *testing.T) {
 		"infinite":                             {atLeast(0), value(math.Inf(1)), unknown, "unknown >= 0", aiopsv1.ReasonNotANumber},
 		"minus infinite, noData Breached":      {withNoData(atMost(0), aiopsv1.NoDataBreached), value(math.Inf(-1)), unknown, "unknown <= 0", aiopsv1.ReasonNotANumber},
 		"a signal without a threshold":         {aiopsv1.Signal{}, value(5), unknown, "5", ""},
+		"neither threshold nor value":          {aiopsv1.Signal{}, Reading{}, unknown, "unknown ", ""},
 		"hysteresis does not make data either": {recovering(atLeast(100), 20), failed, unknown, "unknown >= 100", aiopsv1.ReasonTimeout},
 	}
 	for name, test := range tests {
@@ -222,6 +223,33 @@ func TestHysteresisDoesNotOutliveItsSignal(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			if got := test.plan.BreachedBefore(Observation{}, &status); got != test.want {
 				t.Errorf("BreachedBefore = %t, want %t", got, test.want)
+			}
+		})
+	}
+}
+
+func TestTheSummaryOfAValueThatStatusKept(t *testing.T) {
+	tests := map[string]struct {
+		kept aiopsv1.SignalStatus
+		want string
+	}{
+		"none":                         {aiopsv1.SignalStatus{}, "unknown >= 100"},
+		"breached":                     {aiopsv1.SignalStatus{Value: "103.5", Verdict: aiopsv1.VerdictBreached}, "103.5 >= 100"},
+		"breached, not come down yet":  {aiopsv1.SignalStatus{Value: "50", Verdict: aiopsv1.VerdictBreached}, "50 > 20"},
+		"healthy":                      {aiopsv1.SignalStatus{Value: "50", Verdict: aiopsv1.VerdictHealthy}, "50 < 100"},
+		"not a number, by other hands": {aiopsv1.SignalStatus{Value: "many", Threshold: ">= 100", Verdict: aiopsv1.VerdictHealthy}, "many >= 100"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			s := newStory(t, specOf())
+			in := s.input()
+			signal := recovering(atLeast(100), 20)
+			in.Plan.Signal = &signal
+			in.Observation.Judgement = Judge(signal, Reading{}, false)
+			m := newMachine(in)
+			m.status.Signals = []aiopsv1.SignalStatus{test.kept}
+			if got := m.summary(); got != test.want {
+				t.Errorf("summary %q, want %q", got, test.want)
 			}
 		})
 	}

@@ -297,8 +297,7 @@ func (s *story) settle() {
 			return
 		}
 	}
-	s.t.Fatalf("%s: status was still written after %d passes at one moment, at last %s/%s: %s", s.clock(), maxPassesAtOnce,
-		s.task.Status.Phase, reasonOf(&s.task.Status), s.task.Status.Decision.Message)
+	s.t.Fatalf("%s: status was still written after %d passes at one moment, at last as %s", s.clock(), maxPassesAtOnce, encode(s.task.Status))
 }
 
 // wait moves time on, with a pass at every moment that the decisions ask for, and one at the end.
