@@ -118,7 +118,7 @@ integration: ## Run the tests against a real Kubernetes control plane (built onc
 fuzz: ## Run each fuzz target for FUZZTIME (60s).
 	@set -e; for target in $(FUZZ_TARGETS); do \
 		echo "$$target for $(FUZZTIME)"; \
-		$(GO) test "./$${target%%:*}" -run '^$$' -fuzz "^$${target##*:}\$$" -fuzztime $(FUZZTIME); \
+		$(GO) test "./$${target%%:*}" -run '^$$' -fuzz "^$${target##*:}\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 5x; \
 	done
 
 .PHONY: cover

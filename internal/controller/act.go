@@ -29,6 +29,9 @@ func (r *Reconciler) act(ctx context.Context, p *pass) error {
 		return err
 	}
 	passage, problem := runbook.Pass(*gate)
+	if passage != runbook.PassageAbandon && r.memory.outcomeOf(p.key, gate.Order.ID) != nil {
+		passage = runbook.PassageRun // it ran; all that is missing is the record
+	}
 	logf.FromContext(ctx).V(1).Info("Passed the gate", "order", gate.Order.ID, "passage", passage, "reason", problem.Reason)
 	var decision runbook.Decision
 	switch passage {
@@ -131,7 +134,7 @@ func (r *Reconciler) judgeAgain(ctx context.Context, p *pass, gate *runbook.Gate
 			p.done = true
 			return nil
 		}
-		judgement := runbook.Judge(*gate.Plan.Signal, reading, runbook.BreachedBefore(p.input.Observation, &gate.Task.Status))
+		judgement := runbook.Judge(*gate.Plan.Signal, reading, gate.Plan.BreachedBefore(p.input.Observation, &gate.Task.Status))
 		gate.Observation = runbook.Observe(p.input.Observation, judgement, gate.Target.Available, p.now)
 	}
 	step, found := gate.Plan.Step(gate.Order.StepName)

@@ -2,6 +2,7 @@ package controller
 
 import (
 	"sync"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -20,6 +21,7 @@ type memory struct {
 type taskMemory struct {
 	uid         types.UID
 	planHash    string
+	revision    string
 	observation runbook.Observation
 	// writtenFrom is the resource version that this process's last write replaced: a cache that still shows it is behind.
 	writtenFrom string
@@ -70,33 +72,39 @@ func (m *memory) forget(key types.NamespacedName) types.UID {
 	return task.uid
 }
 
-// observation returns what was seen of a plan's signal. Another plan was not seen yet.
-func (m *memory) observation(key types.NamespacedName, planHash string) runbook.Observation {
+// observation returns what was seen of a plan's signal. Another plan was not seen yet, and another revision has yet to recover.
+func (m *memory) observation(key types.NamespacedName, planHash, revision string) runbook.Observation {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
 	task := m.of(key)
 	if task.planHash != planHash {
 		return runbook.Observation{}
 	}
-	return task.observation
+	seen := task.observation
+	if task.revision != revision {
+		seen.RecoveringSince = time.Time{}
+	}
+	return seen
 }
 
-func (m *memory) observe(key types.NamespacedName, uid types.UID, planHash string, observation runbook.Observation) {
+func (m *memory) observe(key types.NamespacedName, uid types.UID, planHash, revision string, observation runbook.Observation) {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
 	task := m.of(key)
-	task.uid, task.planHash, task.observation = uid, planHash, observation
+	task.uid, task.planHash, task.revision, task.observation = uid, planHash, revision, observation
 }
 
 // unobserve breaks every duration: nothing was looked at.
 func (m *memory) unobserve(key types.NamespacedName, uid types.UID) {
-	m.observe(key, uid, "", runbook.Observation{})
+	m.observe(key, uid, "", "", runbook.Observation{})
 }
 
+// wrote notes that a status was written: what came of an order is on the object now, and its ID may come again.
 func (m *memory) wrote(key types.NamespacedName, from string) {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
-	m.of(key).writtenFrom = from
+	task := m.of(key)
+	task.writtenFrom, task.outcome = from, nil
 }
 
 func (m *memory) outdated(key types.NamespacedName, resourceVersion string) bool {

@@ -22,17 +22,17 @@ func (r *Reconciler) observe(ctx context.Context, p *pass) error {
 	}
 	reading, next := r.measure(ctx, p.task, p.input.Plan, *p.state, p.now, time.Time{})
 	p.wake(next)
-	before := r.memory.observation(p.key, p.input.Plan.Hash)
-	judgement := runbook.Judge(*spec, reading, runbook.BreachedBefore(before, &p.task.Status))
+	before := r.memory.observation(p.key, p.input.Plan.Hash, p.state.Revision)
+	judgement := runbook.Judge(*spec, reading, p.input.Plan.BreachedBefore(before, &p.task.Status))
 	p.input.Observation = runbook.Observe(before, judgement, p.input.Target.Available, p.now)
-	r.memory.observe(p.key, p.task.UID, p.input.Plan.Hash, p.input.Observation)
+	r.memory.observe(p.key, p.task.UID, p.input.Plan.Hash, p.state.Revision, p.input.Observation)
 	r.Fleet.observed(p.key, p.ref, judgement.Verdict == aiopsv1.VerdictBreached, p.now)
 	r.Metrics.Evaluated(p.key, spec.Name, judgement.Verdict, reading.Value, reading.Known)
 	return nil
 }
 
-// measure returns the reading and when it may change without any event. A polled source answers with its latest reading, taken
-// not before the given time unless it says NotMeasured.
+// measure returns the reading and when it may change without any event. A polled source answers at once with its latest reading,
+// and begins another measurement if that is from before the given time.
 func (r *Reconciler) measure(ctx context.Context, task *aiopsv1.AITask, plan runbook.Plan, state target.State, now, notBefore time.Time) (runbook.Reading, time.Time) {
 	source, found := r.Sources.Lookup(plan.Signal.Type)
 	if !found {

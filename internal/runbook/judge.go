@@ -170,8 +170,8 @@ func Observe(before Observation, judgement Judgement, available bool, now time.T
 	return after
 }
 
-// BreachedBefore is the latest known verdict of this process, else of the status that it found.
-func BreachedBefore(observation Observation, status *aiopsv1.AITaskStatus) bool {
+// breachedBefore is the latest known verdict of this process, else of the status that it found.
+func breachedBefore(observation Observation, status *aiopsv1.AITaskStatus) bool {
 	if observation.KnownBreached != nil {
 		return *observation.KnownBreached
 	}
@@ -181,14 +181,14 @@ func BreachedBefore(observation Observation, status *aiopsv1.AITaskStatus) bool 
 	return status.Incident != nil && status.Incident.RecoveredTime == nil
 }
 
-// BreachedBefore is the same for the signal of this plan: what was seen or written of another signal, or of the same one with
+// BreachedBefore is the latest known verdict on the signal of this plan: what was seen or written of another signal, or of the same one with
 // another threshold, is no hysteresis of this one.
 func (p Plan) BreachedBefore(observation Observation, status *aiopsv1.AITaskStatus) bool {
 	if observation.KnownBreached == nil && len(status.Signals) > 0 &&
 		(p.Signal == nil || status.Signals[0].Name != p.Signal.Name || status.Signals[0].Threshold != thresholdOf(*p.Signal)) {
 		return false
 	}
-	return BreachedBefore(observation, status)
+	return breachedBefore(observation, status)
 }
 
 func first(since, now time.Time) time.Time {

@@ -196,7 +196,7 @@ func TestBreachedBeforeTrustsWhatWasSeenMost(t *testing.T) {
 			for i := range test.status.Signals {
 				test.status.Signals[i].Threshold = ">= 100"
 			}
-			if got := BreachedBefore(test.observation, &test.status); got != test.want {
+			if got := breachedBefore(test.observation, &test.status); got != test.want {
 				t.Errorf("BreachedBefore = %t, want %t", got, test.want)
 			}
 			if got := plan.BreachedBefore(test.observation, &test.status); got != test.want {
