@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -158,21 +160,44 @@ func (h history) get(ctx context.Context, key client.ObjectKey, object client.Ob
 	return metav1.IsControlledBy(object, owner), nil
 }
 
-// split finds the revision in force among a workload's revisions: the one with the workload's own template, else the one that its controller
-// names. Nil while its controller has not recorded it. The others are those with another template.
+// split finds the revision in force among a workload's revisions: the one that its controller names, else the newest with the workload's own
+// template. Nil while its controller has not recorded it. The others are those that would change something: a restart leaves a revision of
+// its own behind, and going back to it, or from it to the one before, brings nothing but another restart.
 func split(object client.Object, revisions []revision, named string) (current *revision, others []revision) {
-	template := templateOf(object)
+	inForce := []*corev1.PodTemplateSpec{templateOf(object)}
+	if at := indexOf(revisions, named); at >= 0 {
+		inForce = append(inForce, &revisions[at].template)
+	}
 	for i := range revisions {
 		found := &revisions[i]
-		if !equality.Semantic.DeepEqual(&found.template, template) && found.name != named {
+		same := func(template *corev1.PodTemplateSpec) bool { return sameButForRestart(template, &found.template) }
+		if !slices.ContainsFunc(inForce, same) {
 			others = append(others, *found)
 			continue
 		}
-		if current == nil || found.number > current.number {
+		if current == nil || current.name != named && (found.name == named || found.number > current.number) {
 			current = found
 		}
 	}
 	return current, others
+}
+
+// indexOf returns -1 where no revision has the name.
+func indexOf(revisions []revision, name string) int {
+	return slices.IndexFunc(revisions, func(found revision) bool { return found.name == name })
+}
+
+// sameButForRestart says that two templates make the same pods: at most the time of a restart tells them apart.
+func sameButForRestart(a, b *corev1.PodTemplateSpec) bool {
+	return equality.Semantic.DeepEqual(withoutRestart(a), withoutRestart(b))
+}
+
+// withoutRestart returns a copy to compare, which shares everything but the annotations.
+func withoutRestart(template *corev1.PodTemplateSpec) *corev1.PodTemplateSpec {
+	out := *template
+	out.Annotations = maps.Clone(template.Annotations)
+	delete(out.Annotations, restartedAt)
+	return &out
 }
 
 // inForce names the revision that the workload's controller makes pods from, if the state speaks of this very object.

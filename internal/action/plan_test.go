@@ -224,7 +224,9 @@ func TestPick(t *testing.T) {
 	revisions := func(numbers ...int64) []revision {
 		var out []revision
 		for _, number := range numbers {
-			out = append(out, revision{name: names("r", 20)[number], number: number})
+			made := revision{name: names("r", 20)[number], number: number}
+			made.template.Spec.Containers = []corev1.Container{{Image: made.name}}
+			out = append(out, made)
 		}
 		return out
 	}

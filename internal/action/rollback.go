@@ -65,17 +65,17 @@ func (r *Rollback) Plan(ctx context.Context, request Request) (Plan, *Refusal, e
 	if err != nil {
 		return Plan{}, nil, err
 	}
-	current, earlier := split(object, revisions, inForce(state, object))
-	goal := pick(current, earlier, healthyRevision(request.Task), object.GetAnnotations()[RolledBackFromAnnotation])
+	current, others := split(object, revisions, inForce(state, object))
+	goal := pick(current, others, healthyRevision(request.Task), object.GetAnnotations()[RolledBackFromAnnotation])
 	if goal == nil {
-		return Plan{}, noEarlierRevision(state.Reference, current, len(earlier)), nil
+		return Plan{}, noEarlierRevision(state.Reference, current, len(others)), nil
 	}
 	plan := Plan{
 		Revision: goal.name,
 		Message:  fmt.Sprintf("rolled back %s from revision %s to %s", state.Reference, describe(object, current), goal),
 	}
 	if state.Ordered && current != nil {
-		plan.PodUIDs = uidsOf(choose(request, unreadyOf(state, current.name), aiopsv1.MaxPodUIDs))
+		plan.PodUIDs = uidsOf(choose(request, unreadyOf(state, others), aiopsv1.MaxPodUIDs))
 	}
 	return plan, nil, nil
 }
@@ -99,15 +99,15 @@ func healthyRevision(task *aiopsv1.AITask) string {
 }
 
 // pick chooses where to go back to; nil: nowhere. The revision that was proven healthy is the best choice, even if it is the newer
-// one. Without it, it is the newest before the one in force, except the one that a rollback has left already.
+// one. Without it, it is the newest before the one in force, except what a rollback has left already.
 func pick(current *revision, others []revision, healthy, left string) *revision {
+	if at := indexOf(others, healthy); at >= 0 {
+		return &others[at]
+	}
 	var best *revision
 	for i := range others {
 		other := &others[i]
-		if other.name == healthy {
-			return other
-		}
-		if other.name == left || current != nil && other.number >= current.number {
+		if current != nil && other.number >= current.number || isLeft(other, others, left) {
 			continue
 		}
 		if best == nil || other.number > best.number {
@@ -117,10 +117,20 @@ func pick(current *revision, others []revision, healthy, left string) *revision 
 	return best
 }
 
-func unreadyOf(state *target.State, revision string) []target.Pod {
+// isLeft says that a rollback has left the revision, or one that differs from it by a restart alone.
+func isLeft(revision *revision, all []revision, left string) bool {
+	if revision.name == left {
+		return true
+	}
+	at := indexOf(all, left)
+	return at >= 0 && sameButForRestart(&all[at].template, &revision.template)
+}
+
+// unreadyOf returns the pods that are not ready and were made from the content in force: restarted or not, but of none of the others.
+func unreadyOf(state *target.State, others []revision) []target.Pod {
 	var unready []target.Pod
 	for i := range state.Pods {
-		if pod := &state.Pods[i]; !pod.Ready && pod.Revision == revision {
+		if pod := &state.Pods[i]; !pod.Ready && pod.Revision != "" && indexOf(others, pod.Revision) < 0 {
 			unready = append(unready, *pod)
 		}
 	}
