@@ -115,6 +115,7 @@ func TestRestartPlan(t *testing.T) {
 		},
 		"paused":    {stateOf("Deployment", func(s *target.State) { s.Paused = true }), Plan{}, aiopsv1.ReasonTargetPaused},
 		"on delete": {stateOf("DaemonSet", func(s *target.State) { s.OnDelete = true }), Plan{}, aiopsv1.ReasonUnsupported},
+		"held back": {stateOf("StatefulSet", func(s *target.State) { s.HeldBack = true }), Plan{}, aiopsv1.ReasonUnsupported},
 		"deleting":  {stateOf("DaemonSet", func(s *target.State) { s.Deleting = true }), Plan{}, aiopsv1.ReasonTargetDeleting},
 	}
 	for name, test := range tests {
@@ -274,6 +275,7 @@ func TestRollbackRefusals(t *testing.T) {
 		},
 		"paused":    {func(s *target.State) { s.Paused = true }, aiopsv1.ReasonTargetPaused, "Set spec.paused to false"},
 		"on delete": {func(s *target.State) { s.OnDelete = true }, aiopsv1.ReasonUnsupported, "Use an Evict step"},
+		"held back": {func(s *target.State) { s.HeldBack = true }, aiopsv1.ReasonUnsupported, "partition below its 3 replicas, or use an Evict step"},
 		"deleting":  {func(s *target.State) { s.Deleting = true }, aiopsv1.ReasonTargetDeleting, "is being deleted"},
 	}
 	for name, test := range tests {

@@ -38,6 +38,9 @@ func refuseTemplate(state *target.State) *Refusal {
 	case state.OnDelete:
 		return refuse(aiopsv1.ReasonUnsupported, "%s has the update strategy OnDelete, so a new pod template changes no pod. Use an Evict step, or the strategy RollingUpdate",
 			state.Reference)
+	case state.HeldBack:
+		return refuse(aiopsv1.ReasonUnsupported, "%s has an update partition that holds back every pod, so a new pod template changes none. Lower "+
+			"spec.updateStrategy.rollingUpdate.partition below its %d replicas, or use an Evict step", state.Reference, state.Replicas)
 	}
 	return nil
 }

@@ -202,6 +202,7 @@ func deploymentState(reference Reference, deployment *appsv1.Deployment, around 
 	if state.Settled && number > 0 && (!state.Paused || state.Updated >= state.Replicas) {
 		state.Revision = revisionByNumber(around.revisions, number)
 	}
+	state.RevisionRunning = runs(state.Pods, state.Revision)
 	state.Rollout = deploymentRollout(deployment, &state, parseTime(deployment.Annotations[templateTimeKey]), now)
 	return state
 }
@@ -219,6 +220,8 @@ func statefulSetState(reference Reference, set *appsv1.StatefulSet, around surro
 	state := workloadState(reference, &set.ObjectMeta, set.Status.ObservedGeneration, now)
 	around.into(&state)
 	state.OnDelete = set.Spec.UpdateStrategy.Type == appsv1.OnDeleteStatefulSetStrategyType
+	partition := partitionOf(set)
+	state.HeldBack = partition > 0 && partition >= orOne(set.Spec.Replicas)
 	state.Ordered = set.Spec.PodManagementPolicy != appsv1.ParallelPodManagement
 	state.Replicas = orOne(set.Spec.Replicas)
 	state.Updated = set.Status.UpdatedReplicas
@@ -230,6 +233,7 @@ func statefulSetState(reference Reference, set *appsv1.StatefulSet, around surro
 	if state.Settled {
 		state.Revision = set.Status.UpdateRevision
 	}
+	state.RevisionRunning = runs(state.Pods, state.Revision)
 	state.Rollout = statefulSetRollout(set, &state, parseTime(set.Annotations[templateTimeKey]), now)
 	return state
 }
@@ -248,8 +252,24 @@ func daemonSetState(reference Reference, set *appsv1.DaemonSet, around surroundi
 	if state.Settled {
 		state.Revision = newestRevision(around.revisions)
 	}
+	state.RevisionRunning = runs(state.Pods, state.Revision)
 	state.Rollout = daemonSetRollout(set, &state, parseTime(set.Annotations[templateTimeKey]), now)
 	return state
+}
+
+// runs says that there are ready pods, all of this revision.
+func runs(pods []Pod, revision string) bool {
+	ready := 0
+	for i := range pods {
+		if !pods[i].Ready {
+			continue
+		}
+		if pods[i].Revision != revision {
+			return false
+		}
+		ready++
+	}
+	return revision != "" && ready > 0
 }
 
 // newestRevision is the one in force, whether its template is new or one that was returned to: the controller numbers it anew.

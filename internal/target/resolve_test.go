@@ -92,17 +92,18 @@ func TestResolveDeployment(t *testing.T) {
 		},
 	}
 	want := State{
-		Reference:    Reference{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "shop", Name: "web"},
-		UID:          "web-uid",
-		Generation:   2,
-		Settled:      true,
-		Replicas:     3,
-		Updated:      3,
-		Ready:        3,
-		Available:    3,
-		Revision:     "web-abc",
-		TemplateHash: TemplateHash(ptr.To(template("web:1"))),
-		Conditions:   []Condition{{Type: "Progressing", Status: "True"}},
+		Reference:       Reference{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "shop", Name: "web"},
+		UID:             "web-uid",
+		Generation:      2,
+		Settled:         true,
+		Replicas:        3,
+		Updated:         3,
+		Ready:           3,
+		Available:       3,
+		Revision:        "web-abc",
+		RevisionRunning: true,
+		TemplateHash:    TemplateHash(ptr.To(template("web:1"))),
+		Conditions:      []Condition{{Type: "Progressing", Status: "True"}},
 		Pods: []Pod{
 			{
 				Name: "web-abc-1", UID: "web-abc-1-uid", Phase: "Running", CreationTime: at(10), Scheduled: true, Ready: true,
@@ -247,6 +248,85 @@ func TestDeploymentRevision(t *testing.T) {
 			state := deploymentState(Reference{}, reduceDeployment(deployment(test.change)), surroundings{revisions: revisions}, at(0))
 			if state.Revision != test.want {
 				t.Errorf("Revision: %q, want %q", state.Revision, test.want)
+			}
+		})
+	}
+}
+
+func TestRevisionRunning(t *testing.T) {
+	pods := func(revisions ...string) []Pod {
+		var out []Pod
+		for _, revision := range revisions {
+			out = append(out, Pod{Ready: true, EverReady: true, Revision: revision, CreationTime: at(-3600)})
+		}
+		return out
+	}
+	unready := Pod{Revision: "db-a"}
+	staged := func(s *appsv1.StatefulSet) { s.Spec.UpdateStrategy.RollingUpdate.Partition = s.Spec.Replicas }
+	onDelete := func(s *appsv1.StatefulSet) {
+		s.Spec.UpdateStrategy = appsv1.StatefulSetUpdateStrategy{Type: appsv1.OnDeleteStatefulSetStrategyType}
+	}
+	tests := map[string]struct {
+		set  *appsv1.StatefulSet
+		pods []Pod
+		want bool
+	}{
+		"every ready pod has it":               {statefulSet(), pods("db-a", "db-a"), true},
+		"a pod of another that is not ready":   {statefulSet(updating("db-b", 2)), append(pods("db-b"), unready), true},
+		"staged behind a partition":            {statefulSet(updating("db-b", 0), staged), pods("db-a", "db-a", "db-a"), false},
+		"in force for some":                    {statefulSet(updating("db-b", 1), partition(2)), pods("db-a", "db-a", "db-b"), false},
+		"in force where somebody deletes pods": {statefulSet(updating("db-b", 0), onDelete), pods("db-a", "db-a", "db-a"), false},
+		"no pod":                               {statefulSet(), nil, false},
+		"no ready pod":                         {statefulSet(), []Pod{unready}, false},
+		"not known":                            {statefulSet(func(s *appsv1.StatefulSet) { s.Generation = 3 }), pods("db-a"), false},
+		"pods of unknown revisions":            {statefulSet(func(s *appsv1.StatefulSet) { s.Status.UpdateRevision = "" }), pods("", ""), false},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			state := statefulSetState(Reference{}, reduceStatefulSet(test.set), surroundings{pods: test.pods}, at(5000))
+			if state.RevisionRunning != test.want {
+				t.Errorf("RevisionRunning of %s: %t, want %t", state.Revision, state.RevisionRunning, test.want)
+			}
+		})
+	}
+}
+
+func TestDaemonSetRevisionRunning(t *testing.T) {
+	around := surroundings{
+		revisions: []revision{{name: "agent-1", number: 1}, {name: "agent-2", number: 2}},
+		pods:      []Pod{{Ready: true, EverReady: true, Revision: "agent-1", CreationTime: at(-3600)}},
+	}
+	set := &appsv1.DaemonSet{ObjectMeta: workloadMeta("agent", 0), Spec: appsv1.DaemonSetSpec{Template: template("agent:2")}}
+	set.Spec.UpdateStrategy.Type = appsv1.OnDeleteDaemonSetStrategyType
+	set.Status.ObservedGeneration = 2
+	if state := daemonSetState(Reference{}, reduceDaemonSet(set), around, at(5000)); state.Revision != "agent-2" || state.RevisionRunning {
+		t.Errorf("revision %s, running %t, want agent-2, which no pod runs", state.Revision, state.RevisionRunning)
+	}
+	around.pods[0].Revision = "agent-2"
+	if state := daemonSetState(Reference{}, reduceDaemonSet(set), around, at(5000)); !state.RevisionRunning {
+		t.Error("every pod runs agent-2, and it does not count as running")
+	}
+}
+
+func TestHeldBack(t *testing.T) {
+	replicas := func(number int32) statefulSetOption {
+		return func(s *appsv1.StatefulSet) { s.Spec.Replicas = &number }
+	}
+	tests := map[string]struct {
+		set  *appsv1.StatefulSet
+		want bool
+	}{
+		"no partition":                 {statefulSet(), false},
+		"no partition and no replicas": {statefulSet(replicas(0)), false},
+		"a partition among the pods":   {statefulSet(partition(2)), false},
+		"one as high as the replicas":  {statefulSet(partition(3)), true},
+		"one above the replicas":       {statefulSet(partition(7)), true},
+		"the default of one replica":   {statefulSet(partition(1), func(s *appsv1.StatefulSet) { s.Spec.Replicas = nil }), true},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			if state := statefulSetState(Reference{}, reduceStatefulSet(test.set), surroundings{}, at(5000)); state.HeldBack != test.want {
+				t.Errorf("HeldBack: %t, want %t", state.HeldBack, test.want)
 			}
 		})
 	}

@@ -36,6 +36,8 @@ type State struct {
 	Paused bool
 	// OnDelete says that the workload puts a new template into force only where somebody deletes a pod.
 	OnDelete bool
+	// HeldBack says that the workload puts a new template into force for no pod at all: a StatefulSet's partition is as high as its replicas.
+	HeldBack bool
 	// Ordered says that the workload's controller replaces no pod while another one is not ready (podManagementPolicy OrderedReady).
 	Ordered bool
 
@@ -47,6 +49,9 @@ type State struct {
 
 	// Revision names the object that holds the pod template in force: a ReplicaSet or a ControllerRevision. Empty while unknown.
 	Revision string
+	// RevisionRunning says that there are ready pods and that all of them were made from Revision. Only then what they do speaks for it:
+	// a template that waits for somebody, or that is held back, can be named by Revision and run nowhere.
+	RevisionRunning bool
 	// TemplateHash identifies the content of spec.template.
 	TemplateHash string
 
