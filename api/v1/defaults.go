@@ -35,7 +35,8 @@ const (
 
 // Annotations that the operator reads or writes.
 const (
-	// RunAnnotation on an AITask asks for its first step now, whatever the signal says. Limits, mode and suspend still hold.
+	// RunAnnotation on an AITask asks for its next step now, the first one where no incident is open, whatever the signal says.
+	// Limits, mode and suspend still hold.
 	// Value: <AITask UID>/<RFC 3339 time>, valid for ten minutes, so that a replayed manifest does nothing.
 	RunAnnotation = "aiops.example.com/run"
 	// ResetAnnotation on an AITask forgets its incident, and so leaves Exhausted. Value as for RunAnnotation.

@@ -13,6 +13,12 @@ const (
 	ActionNotify   ActionType = "Notify"
 )
 
+// Accompanies says that an action leaves the target alone: it is done when it is done, and needs no verification, no cooldown and
+// no budget.
+func (a ActionType) Accompanies() bool {
+	return a == ActionNotify
+}
+
 // FailurePolicy says what follows a step that did not help.
 // +kubebuilder:validation:Enum=Next;Stop
 type FailurePolicy string

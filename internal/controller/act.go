@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -49,7 +50,7 @@ func (r *Reconciler) act(ctx context.Context, p *pass) error {
 	default:
 		decision, err = r.run(ctx, p, gate)
 	}
-	if err != nil {
+	if err != nil || p.done {
 		return err
 	}
 	p.task, p.decision = gate.Task, &decision
@@ -156,10 +157,10 @@ func (r *Reconciler) run(ctx context.Context, p *pass, gate *runbook.Gate) (runb
 		if !found {
 			return runbook.Decision{}, fmt.Errorf("run order %s of AITask %s: action %s is not known", gate.Order.ID, p.key, step.Action)
 		}
-		r.memory.setUntried(p.key, "")
-		bounded, cancel := context.WithTimeout(ctx, r.ActionTimeout)
-		defer cancel()
-		result, err := act.Run(bounded, action.Request{Task: gate.Task, Step: step, Target: *p.state, Order: gate.Task.Status.Order, Now: p.now})
+		result, err := r.runBounded(ctx, p, act, action.Request{Task: gate.Task, Step: step, Target: *p.state, Order: gate.Task.Status.Order, Now: p.now})
+		if p.done {
+			return runbook.Decision{}, nil
+		}
 		if err != nil {
 			return r.unknownOutcome(p, gate, err)
 		}
@@ -172,6 +173,29 @@ func (r *Reconciler) run(ctx context.Context, p *pass, gate *runbook.Gate) (runb
 		return runbook.RefusedByAction(gate.Input, *runbookRefusal(outcome.Refusal)), nil
 	}
 	return runbook.Executed(gate.Input, runbook.Execution{After: outcome.After, Message: outcome.Message}), nil
+}
+
+// messageWait is when an accompanying action that found no token is tried again.
+const messageWait = time.Second
+
+// runBounded runs an action within its time. It ends the pass without running an accompanying action for which there is no token.
+func (r *Reconciler) runBounded(ctx context.Context, p *pass, act action.Action, request action.Request) (action.Outcome, error) {
+	timeout := r.ActionTimeout
+	if act.Type().Accompanies() {
+		select {
+		case r.Messages <- struct{}{}:
+			defer func() { <-r.Messages }()
+		default:
+			p.wake(p.now.Add(messageWait))
+			p.done = true
+			return action.Outcome{}, nil
+		}
+		timeout = r.MessageTimeout
+	}
+	r.memory.setUntried(p.key, "")
+	bounded, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	return act.Run(bounded, request)
 }
 
 // unknownOutcome tries the same order again until its deadline; after that it is verified and never repeated.

@@ -39,10 +39,9 @@ type Fleet struct {
 	watched  map[types.NamespacedName]string               // task -> target
 	breached map[string]map[types.NamespacedName]time.Time // target -> breached tasks, since when
 	targets  map[string]int                                // target -> number of tasks
-	// starts are the latest moments at which targets became breached, oldest first.
-	starts []time.Time
-	// problem is the storm in force, said the same way until it is over.
+	// problem is the storm in force, said the same way until it is over; it is about the breaches that began from stormFrom on.
 	problem   *runbook.Problem
+	stormFrom time.Time
 	calmSince time.Time
 	// unseen are the tasks that were there on election and that this process has not looked at yet.
 	unseen    map[types.NamespacedName]struct{}
@@ -90,7 +89,6 @@ func (f *Fleet) observed(key types.NamespacedName, ref target.Reference, breache
 	}
 	if f.breached[name] == nil {
 		f.breached[name] = map[types.NamespacedName]time.Time{}
-		f.starts = append(f.starts, now)
 	}
 	if _, found := f.breached[name][key]; !found {
 		f.breached[name][key] = now
@@ -149,32 +147,49 @@ func (f *Fleet) storm(now time.Time) *runbook.Problem {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
 	limit := max(f.rule.MinimumTargets, (len(f.targets)*f.rule.BreachedPercent+99)/100)
-	for len(f.starts) > 0 && now.Sub(f.starts[0]) > f.rule.Within {
-		f.starts = f.starts[1:]
-	}
 	if f.problem == nil {
-		f.gather(limit)
+		f.gather(limit, now)
 		return f.problem
 	}
 	f.subside(limit, now)
 	return f.problem
 }
 
-// gather begins a storm when enough targets breached close together. The caller holds the mutex.
-func (f *Fleet) gather(limit int) {
-	if len(f.breached) < limit || len(f.starts) < limit {
-		return
+// since counts the targets whose present breach began at this time or later. The caller holds the mutex.
+func (f *Fleet) since(from time.Time) int {
+	count := 0
+	for _, tasks := range f.breached {
+		for _, began := range tasks {
+			if !began.Before(from) {
+				count++
+				break
+			}
+		}
 	}
-	f.calmSince = time.Time{}
-	f.problem = &runbook.Problem{Reason: aiopsv1.ReasonStormProtection, Message: fmt.Sprintf(
-		"%d of %d watched targets breached within %ds: probably one cause. Acting is held until fewer than %d are breached for %ds",
-		len(f.breached), len(f.targets), int(f.rule.Within.Seconds()), limit, int(f.rule.Calm.Seconds()))}
+	return count
 }
 
-// subside ends a storm when fewer have been breached for long enough. The caller holds the mutex.
+// gather begins a storm when enough targets breached close together. Those that have been breached for long say nothing about a
+// common cause. The caller holds the mutex.
+func (f *Fleet) gather(limit int, now time.Time) {
+	if len(f.breached) < limit {
+		return
+	}
+	from := now.Add(-f.rule.Within)
+	together := f.since(from)
+	if together < limit {
+		return
+	}
+	f.stormFrom, f.calmSince = from, time.Time{}
+	f.problem = &runbook.Problem{Reason: aiopsv1.ReasonStormProtection, Message: fmt.Sprintf(
+		"%d of %d watched targets breached within %ds: probably one cause. Acting is held until fewer than %d of them are breached for %ds",
+		together, len(f.targets), int(f.rule.Within.Seconds()), limit, int(f.rule.Calm.Seconds()))}
+}
+
+// subside ends a storm when fewer of its breaches, and of those that came later, are left for long enough. The caller holds the mutex.
 func (f *Fleet) subside(limit int, now time.Time) {
 	switch {
-	case len(f.breached) >= limit:
+	case f.since(f.stormFrom) >= limit:
 		f.calmSince = time.Time{}
 	case f.calmSince.IsZero():
 		f.calmSince = now

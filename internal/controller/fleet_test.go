@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	aiopsv1 "github.com/example/aiops-operator/api/v1"
@@ -59,6 +60,43 @@ func TestStormHoldsWhenManyTargetsBreachTogether(t *testing.T) {
 	}
 }
 
+func TestOneFlappingTargetBesideChronicOnesIsNoStorm(t *testing.T) {
+	start := time.Date(2026, 1, 1, 3, 0, 0, 0, time.UTC)
+	fleet := stormFleet(10, start)
+	for i := range 9 {
+		fleet.observed(taskKey(i), targetOf(i), true, start)
+	}
+	now := start.Add(time.Hour)
+	for i := range 20 {
+		fleet.observed(taskKey(9), targetOf(9), i%2 == 1, now.Add(time.Duration(i)*time.Second))
+	}
+	if problem := fleet.storm(now.Add(20 * time.Second)); problem != nil {
+		t.Errorf("storm = %v, want none", problem)
+	}
+}
+
+func TestChronicBreachesDoNotKeepAStormAlive(t *testing.T) {
+	start := time.Date(2026, 1, 1, 3, 0, 0, 0, time.UTC)
+	fleet := stormFleet(40, start)
+	for i := range 11 {
+		fleet.observed(taskKey(i), targetOf(i), true, start)
+	}
+	now := start.Add(time.Hour)
+	for i := 11; i < 40; i++ {
+		fleet.observed(taskKey(i), targetOf(i), true, now)
+	}
+	if fleet.storm(now) == nil {
+		t.Fatal("no storm although 29 of 40 targets breached together")
+	}
+	for i := 11; i < 40; i++ {
+		fleet.observed(taskKey(i), targetOf(i), false, now)
+	}
+	fleet.storm(now)
+	if problem := fleet.storm(now.Add(5 * time.Minute)); problem != nil {
+		t.Errorf("storm = %v although all of its breaches are over", problem)
+	}
+}
+
 func TestTasksOnOneTargetCountOnce(t *testing.T) {
 	start := time.Date(2026, 1, 1, 3, 0, 0, 0, time.UTC)
 	fleet := stormFleet(10, start)
@@ -81,7 +119,7 @@ func TestStormSaysTheSameUntilItHasBeenCalmLongEnough(t *testing.T) {
 	if problem == nil || problem.Reason != aiopsv1.ReasonStormProtection {
 		t.Fatalf("storm = %v", problem)
 	}
-	want := "37 of 80 watched targets breached within 60s: probably one cause. Acting is held until fewer than 24 are breached for 300s"
+	want := "37 of 80 watched targets breached within 60s: probably one cause. Acting is held until fewer than 24 of them are breached for 300s"
 	if problem.Message != want {
 		t.Errorf("message = %q, want %q", problem.Message, want)
 	}
@@ -134,6 +172,15 @@ func TestBusyTaskIsAnotherTaskWithAnUnfinishedOrderOnTheSameWorkload(t *testing.
 		task.Status.Order = &aiopsv1.Order{Before: &aiopsv1.TargetImage{UID: uid}}
 		return task
 	}
+	deleting := func(task aiopsv1.AITask) aiopsv1.AITask {
+		now := metav1.NewTime(time.Date(2026, 1, 1, 3, 0, 0, 0, time.UTC))
+		task.DeletionTimestamp = &now
+		return task
+	}
+	telling := func(task aiopsv1.AITask) aiopsv1.AITask {
+		task.Status.Order.Action = string(aiopsv1.ActionNotify)
+		return task
+	}
 	idle := aiopsv1.AITask{}
 	idle.Name = "idle"
 	tests := []struct {
@@ -144,6 +191,8 @@ func TestBusyTaskIsAnotherTaskWithAnUnfinishedOrderOnTheSameWorkload(t *testing.
 		{"nobody", nil, ""},
 		{"oneself", []aiopsv1.AITask{order("self", "u1")}, ""},
 		{"one without an order", []aiopsv1.AITask{idle}, ""},
+		{"one that is being deleted, whose order nobody brings forward", []aiopsv1.AITask{deleting(order("other", "u1"))}, ""},
+		{"one that only tells somebody", []aiopsv1.AITask{telling(order("other", "u1"))}, ""},
 		{"one on a predecessor of the workload", []aiopsv1.AITask{order("other", "u0")}, ""},
 		{"another one", []aiopsv1.AITask{order("self", "u1"), order("other", "u1")}, "other"},
 	}

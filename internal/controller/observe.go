@@ -18,6 +18,7 @@ func (r *Reconciler) observe(ctx context.Context, p *pass) error {
 	if spec == nil || p.state == nil || suspended || p.state.Deleting {
 		r.memory.unobserve(p.key, p.task.UID)
 		r.Fleet.observed(p.key, p.ref, false, p.now)
+		r.Metrics.Unmeasured(p.key)
 		return nil
 	}
 	reading, next := r.measure(ctx, p.task, p.input.Plan, *p.state, p.now, time.Time{})
@@ -38,10 +39,7 @@ func (r *Reconciler) measure(ctx context.Context, task *aiopsv1.AITask, plan run
 	if !found {
 		return runbook.Reading{Reason: aiopsv1.ReasonUnsupported, Message: fmt.Sprintf("this operator does not know the signal %s", plan.Signal.Type), At: now}, time.Time{}
 	}
-	request := signal.Request{Target: state, Signal: *plan.Signal, Task: task.UID, StartupGrace: plan.StartupGrace, Now: now}
-	if order := task.Status.Order; order != nil && order.ExecutedTime != nil {
-		request.Since = order.ExecutedTime.Time
-	}
+	request := signal.Request{Target: state, Signal: *plan.Signal, Task: task.UID, StartupGrace: plan.StartupGrace, Now: now, Since: lastAction(task)}
 	if !source.Polled() {
 		reading := source.Measure(ctx, request)
 		return runbookReading(reading), reading.NextChange
@@ -55,4 +53,17 @@ func runbookReading(reading signal.Reading) runbook.Reading {
 		Known: reading.Known, Value: reading.Value, NoData: reading.NoData, Alive: reading.AliveChecked, Resting: reading.Resting,
 		Reason: reading.Reason, Message: reading.Message, At: reading.At,
 	}
+}
+
+// lastAction is when this task last acted on its target. What a window counted before that is no evidence against what is there now,
+// while the action is being verified and after it was.
+func lastAction(task *aiopsv1.AITask) time.Time {
+	var last time.Time
+	if executions := task.Status.Executions; len(executions) > 0 {
+		last = executions[len(executions)-1].Time
+	}
+	if order := task.Status.Order; order != nil && order.ExecutedTime.Or(last).After(last) {
+		last = order.ExecutedTime.Time
+	}
+	return last
 }

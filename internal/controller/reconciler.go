@@ -13,6 +13,7 @@ import (
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	aiopsv1 "github.com/example/aiops-operator/api/v1"
@@ -66,6 +67,10 @@ type Reconciler struct {
 	RandomID func() string
 	// ActionTimeout bounds one action; with the lease's renew deadline it stays below the lease's duration.
 	ActionTimeout time.Duration
+	// MessageTimeout bounds one accompanying action. It may be longer: what it does is no change of a workload.
+	MessageTimeout time.Duration
+	// Messages holds one token for each accompanying action that may be under way: a receiver that hangs never takes every worker.
+	Messages chan struct{}
 
 	memory  memory
 	waker   waker
@@ -142,6 +147,7 @@ func (r *Reconciler) load(ctx context.Context, p *pass) error {
 		return fmt.Errorf("read AITask %s: %w", p.key, err)
 	}
 	if task.DeletionTimestamp != nil {
+		r.Fleet.forget(p.key)
 		p.done = true
 		return nil
 	}
@@ -186,7 +192,9 @@ func (r *Reconciler) resolve(ctx context.Context, p *pass) error {
 	}
 	p.state = &state
 	p.input.Target = runbookTarget(state, p.task.Status.Order)
-	p.wake(state.Rollout.DeadlineTime)
+	if state.Rollout.Progressing {
+		p.wake(state.Rollout.DeadlineTime)
+	}
 	return nil
 }
 
@@ -257,8 +265,13 @@ func (r *Reconciler) propose(ctx context.Context, task *aiopsv1.AITask, step aio
 			Reason: aiopsv1.ReasonUnsupported, Message: fmt.Sprintf("this operator does not know the action %s", step.Action)}}}, nil
 	}
 	plan, refusal, err := act.Plan(ctx, action.Request{Task: task, Step: step, Target: state, Order: order, Now: now})
-	if err != nil {
+	if err != nil && ctx.Err() != nil {
 		return runbook.Proposal{}, fmt.Errorf("plan step %q of AITask %s/%s: %w", step.Name, task.Namespace, task.Name, err)
+	}
+	if err != nil {
+		logf.FromContext(ctx).Error(err, "Failed to plan a step", "step", step.Name)
+		refusal = &action.Refusal{Reason: aiopsv1.ReasonActionFailed, Wait: true, Message: fmt.Sprintf(
+			"%s could not be planned: the API server answered with an error, which the operator's log names. It is tried again until the step's timeout", step.Action)}
 	}
 	return runbook.Proposal{
 		StepName: step.Name, Replicas: plan.Replicas, Revision: plan.Revision, PodUIDs: plan.PodUIDs, Message: plan.Message,

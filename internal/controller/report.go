@@ -35,7 +35,12 @@ func (r *Reconciler) report(ctx context.Context, p *pass) error {
 	if err != nil {
 		return fmt.Errorf("write status of AITask %s: %w", p.key, err)
 	}
-	r.memory.wrote(p.key, before.ResourceVersion)
+	if after.ResourceVersion == before.ResourceVersion {
+		// The API server dropped all of it: it serves an older definition of the kind. The cache will not show a newer version.
+		logf.FromContext(ctx).Info("Wrote a status that changed nothing; upgrade the CustomResourceDefinition")
+	} else {
+		r.memory.wrote(p.key, before.ResourceVersion)
+	}
 	if order := after.Status.Order; order != nil && order.State == aiopsv1.OrderRecorded && (before.Status.Order == nil || before.Status.Order.ID != order.ID) {
 		r.memory.setUntried(p.key, order.ID)
 	}
@@ -100,7 +105,8 @@ func (r *Reconciler) stalled(p *pass, before *aiopsv1.AITask) error {
 func busyTask(tasks []aiopsv1.AITask, self, targetUID string) (name string, until time.Time) {
 	for i := range tasks {
 		status := &tasks[i].Status
-		if tasks[i].Name == self || status.Order == nil || status.Order.Before == nil || status.Order.Before.UID != targetUID {
+		if tasks[i].Name == self || tasks[i].DeletionTimestamp != nil || status.Order == nil || status.Order.Before == nil || status.Order.Before.UID != targetUID ||
+			aiopsv1.ActionType(status.Order.Action).Accompanies() {
 			continue
 		}
 		return tasks[i].Name, status.Order.DeadlineTime.Or(time.Time{})

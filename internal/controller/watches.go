@@ -149,9 +149,11 @@ func (w whenElected) Start(ctx context.Context) error {
 	if err := r.Client.List(ctx, tasks); err != nil {
 		return fmt.Errorf("list AITasks on election: %w", err)
 	}
-	keys := make([]types.NamespacedName, len(tasks.Items))
+	var keys []types.NamespacedName
 	for i := range tasks.Items {
-		keys[i] = keyOf(&tasks.Items[i])
+		if tasks.Items[i].DeletionTimestamp == nil {
+			keys = append(keys, keyOf(&tasks.Items[i]))
+		}
 	}
 	r.Fleet.expect(keys, r.Clock.Now())
 	r.elected.Store(true)

@@ -52,6 +52,11 @@ func (c *Collectors) Evaluated(task types.NamespacedName, signal, verdict string
 	})
 }
 
+// Unmeasured takes away the value of a task whose signal is not measured at all.
+func (c *Collectors) Unmeasured(task types.NamespacedName) {
+	c.tasks.change(task, func(now *shown) { now.signal = "" })
+}
+
 // Phase shows the phase of a task, and no other.
 func (c *Collectors) Phase(task types.NamespacedName, phase string) {
 	c.tasks.change(task, func(now *shown) { now.phase = phase })

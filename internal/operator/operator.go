@@ -44,6 +44,9 @@ const (
 	retryPeriod   = 2 * time.Second
 	actionTimeout = leaseDuration - renewDeadline - time.Second
 
+	// messageTimeout is above the longest timeout of a receiver.
+	messageTimeout = 65 * time.Second
+
 	gracefulShutdown = 30 * time.Second
 )
 
@@ -165,19 +168,21 @@ func newReconciler(mgr ctrl.Manager, options Options, skew *controller.ClockSkew
 		return nil, err
 	}
 	reconciler := &controller.Reconciler{
-		Client:        writer,
-		Live:          live,
-		Resolver:      target.NewResolver(writer, live),
-		Sources:       sources,
-		Actions:       actions,
-		Names:         names(options),
-		Fleet:         controller.NewFleet(writer, options.Storm),
-		Skew:          skew,
-		Events:        mgr.GetEventRecorder("aiops-operator"),
-		Metrics:       collectors,
-		Clock:         options.Clock,
-		RandomID:      func() string { return string(uuid.NewUUID()) },
-		ActionTimeout: actionTimeout,
+		Client:         writer,
+		Live:           live,
+		Resolver:       target.NewResolver(writer, live),
+		Sources:        sources,
+		Actions:        actions,
+		Names:          names(options),
+		Fleet:          controller.NewFleet(writer, options.Storm),
+		Skew:           skew,
+		Events:         mgr.GetEventRecorder("aiops-operator"),
+		Metrics:        collectors,
+		Clock:          options.Clock,
+		RandomID:       func() string { return string(uuid.NewUUID()) },
+		ActionTimeout:  actionTimeout,
+		MessageTimeout: messageTimeout,
+		Messages:       make(chan struct{}, max(1, options.Concurrency/2)),
 	}
 	poller := signal.NewPoller(options.Clock, reconciler.Wake)
 	reconciler.Poller = poller
