@@ -97,6 +97,10 @@ func Withdrawn(in Input, problem Problem) Decision {
 		m.endOrder(aiopsv1.ResultWithdrawn, problem.Reason, problem.Message)
 	}
 	until := m.in.Now.Add(withdrawBackoff + m.jitter())
+	if m.overtaken(order, problem) {
+		until = m.in.Now.Add(m.patience())
+		text += untilText(until)
+	}
 	if incident := m.status.Incident; incident != nil {
 		until = later(until, incident.NotBeforeTime.Or(until))
 		incident.NotBeforeTime = aiopsv1.TimePointer(until)
@@ -105,6 +109,17 @@ func Withdrawn(in Input, problem Problem) Decision {
 	m.nextAllowed = until
 	m.at(until)
 	return m.finish()
+}
+
+// overtaken says that the order was withdrawn for a change that somebody made to the target. One that nobody saw, since it came while
+// the action ran, is taken for one; an eviction undoes no change, so that it need not be.
+func (m *machine) overtaken(order *aiopsv1.Order, problem Problem) bool {
+	before, target := order.Before, m.in.Target
+	if problem.Reason != aiopsv1.ReasonSuperseded || before == nil || target == nil {
+		return false
+	}
+	unseen := target.Generation == before.Generation && order.Action != string(aiopsv1.ActionEvict)
+	return unseen || m.changedByOthers(before) != ""
 }
 
 // jitter spreads the next tries of tasks that stepped back for each other, by a random ID that nobody else has.

@@ -22,7 +22,7 @@ func repair(in Input, status *aiopsv1.AITaskStatus) {
 		require(&incident.StartTime, in.Now)
 		clip(&incident.StartTime, in.Now)
 		clip(&incident.RecoveredTime, in.Now)
-		clip(&incident.NotBeforeTime, in.Now.Add(max(planRetry, in.Plan.Cooldown, withdrawBackoff+withdrawJitter)))
+		clip(&incident.NotBeforeTime, in.Now.Add(max(planRetry, in.Plan.Cooldown, in.Plan.For, withdrawBackoff+withdrawJitter)))
 	}
 	if order := status.Order; order != nil {
 		repairOrder(in, order)

@@ -17,10 +17,8 @@ func (m *machine) verify(order *aiopsv1.Order) bool {
 		m.at(deadline)
 		return true // the cache has not seen the action yet
 	}
-	if text := m.changedByOthers(order); text != "" {
-		m.event(Event{Warning: true, Reason: EventCancelled, Action: order.Action, Message: m.stepText(order.StepName) + ": " + text})
-		m.endOrder(aiopsv1.ResultCancelled, aiopsv1.ReasonSuperseded, text)
-		m.advance(false)
+	if change := m.changedByOthers(order.After); change != "" {
+		m.yield(order, change)
 		return false
 	}
 	if m.recovered(order.ExecutedTime.Or(m.in.Now)) {
@@ -50,18 +48,40 @@ func (m *machine) fail(order *aiopsv1.Order) {
 	m.advance(true)
 }
 
-// changedByOthers says what people changed on the target since the action, or nothing. An autoscaler's replicas and a GitOps tool's
-// template are no decision of people's.
-func (m *machine) changedByOthers(order *aiopsv1.Order) string {
-	after, target := order.After, m.in.Target
-	if after == nil || target.Generation <= after.Generation {
+// yield cancels an order that somebody's change overtook, and gives that change the time to help.
+func (m *machine) yield(order *aiopsv1.Order, change string) {
+	text := change + "; the step is not judged"
+	m.event(Event{Warning: true, Reason: EventCancelled, Action: order.Action, Message: m.stepText(order.StepName) + ": " + text})
+	m.endOrder(aiopsv1.ResultCancelled, aiopsv1.ReasonSuperseded, text)
+	m.advance(false)
+	if incident := m.status.Incident; incident != nil {
+		until := later(m.in.Now.Add(m.patience()), incident.NotBeforeTime.Or(m.in.Now))
+		incident.NotBeforeTime = aiopsv1.TimePointer(until)
+		m.passedOver = &Problem{aiopsv1.ReasonSuperseded, upperFirst(change) + untilText(until)}
+	}
+}
+
+// patience is how long a change that somebody else made to the target is left to help: a breach must hold for that long again.
+func (m *machine) patience() time.Duration {
+	return max(m.in.Plan.For, m.in.Plan.Cooldown)
+}
+
+func untilText(until time.Time) string {
+	return fmt.Sprintf("; nothing is done until %s, and then only if the signal is still breached", clock(until))
+}
+
+// changedByOthers says what people changed on the target since the image was taken, or nothing. An autoscaler's replicas and a
+// GitOps tool's template are no decision of people's.
+func (m *machine) changedByOthers(since *aiopsv1.TargetImage) string {
+	target := m.in.Target
+	if since == nil || target.Generation <= since.Generation {
 		return "" // nobody changed its spec: a DaemonSet's replicas follow the nodes
 	}
-	if target.TemplateHash != after.TemplateHash && !target.TemplateApplied {
-		return fmt.Sprintf("the pod template of %s was changed by someone else; the step is not judged", target.Summary)
+	if target.TemplateHash != since.TemplateHash && !target.TemplateApplied {
+		return fmt.Sprintf("the pod template of %s was changed by someone else", target.Summary)
 	}
-	if target.Replicas != after.Replicas && !target.Autoscaled {
-		return fmt.Sprintf("replicas of %s were changed by someone else; the step is not judged", target.Summary)
+	if target.Replicas != since.Replicas && !target.Autoscaled {
+		return fmt.Sprintf("replicas of %s were changed by someone else", target.Summary)
 	}
 	return ""
 }
