@@ -39,7 +39,7 @@ func Executed(in Input, execution Execution) Decision {
 	}
 	m.countExecution(order.Action)
 	if accompanying(aiopsv1.ActionType(order.Action)) {
-		m.endAccompanying(order)
+		m.endAccompanying(order, execution.Interrupted)
 		return m.finish()
 	}
 	step := m.in.Plan.Steps[m.in.Plan.step(order.StepName)]
@@ -53,17 +53,27 @@ func Executed(in Input, execution Execution) Decision {
 	return m.finish()
 }
 
-// endAccompanying ends an order that is done when done. Asked for while nothing is breached, it leaves no incident behind.
-func (m *machine) endAccompanying(order *aiopsv1.Order) {
-	m.event(Event{Reason: EventNotified, Action: order.Action, Message: m.stepText(order.StepName) + ": " + order.Message})
-	m.endOrder(aiopsv1.ResultDone, "", order.Message)
+// endAccompanying ends an order that is done when done, and has failed when nobody confirmed it. Asked for while nothing is breached, it
+// leaves no incident behind.
+func (m *machine) endAccompanying(order *aiopsv1.Order, unconfirmed bool) {
+	text := order.Message
+	if unconfirmed {
+		text = fmt.Sprintf("%s was tried and never confirmed", order.Action)
+		m.event(Event{Warning: true, Reason: EventStepFailed, Action: order.Action, Message: fmt.Sprintf("%s: %s; %s", m.stepText(order.StepName), text, m.afterwards(order))})
+		m.endOrder(aiopsv1.ResultFailed, aiopsv1.ReasonInterrupted, text)
+	} else {
+		m.event(Event{Reason: EventNotified, Action: order.Action, Message: m.stepText(order.StepName) + ": " + text})
+		m.endOrder(aiopsv1.ResultDone, "", text)
+	}
 	if m.status.Incident != nil && m.requestedOnly() {
 		m.endRun()
 		m.weighVerdict()
 		return
 	}
-	m.advance(false)
-	m.say(aiopsv1.PhaseBreached, aiopsv1.ReasonThresholdReached, upperFirst(order.Message))
+	m.advance(unconfirmed)
+	if m.phase == "" {
+		m.say(aiopsv1.PhaseBreached, aiopsv1.ReasonThresholdReached, upperFirst(text))
+	}
 }
 
 func (m *machine) tellExecution(order *aiopsv1.Order, execution Execution) {

@@ -175,3 +175,47 @@ func TestAHeldOrderSaysWhatItWaitsFor(t *testing.T) {
 		t.Errorf("next pass at %s, want 15 s later", s.next)
 	}
 }
+
+func TestANotificationThatNobodyConfirmedHasFailed(t *testing.T) {
+	page, stop := step("page", aiopsv1.ActionNotify), step("page", aiopsv1.ActionNotify)
+	stop.OnFailure = aiopsv1.OnFailureStop
+	restart := step("restart", aiopsv1.ActionRestart)
+	tests := map[string]struct {
+		steps []aiopsv1.Step
+		want  []string
+	}{
+		"and the next step follows": {[]aiopsv1.Step{page, restart}, []string{
+			"+60s Breached/ThresholdReached", `+60s warning StepFailed: Step "page" 1/2: Notify was tried and never confirmed; step "restart" (Restart) follows`}},
+		"and says onFailure Stop": {[]aiopsv1.Step{stop, restart}, []string{
+			"+60s Exhausted/Exhausted", `+60s warning StepFailed: Step "page" 1/2: Notify was tried and never confirmed; nothing more is done`,
+			`+60s warning Exhausted: Step "page" did not help and says onFailure: Stop; nothing more will be done. To try again: fix the cause, then ` +
+				"kubectl annotate --overwrite -n shop at web aiops.example.com/reset=" + string(taskUID) + "/$(date -u +%Y-%m-%dT%H:%M:%SZ)"}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			s := recorded(t, specOf(test.steps...))
+			s.write(Executed(s.input(), Execution{After: s.target.Image(), Interrupted: true}))
+			s.wantLog(test.want...)
+			want := aiopsv1.HistoryEntry{
+				ID: s.task.Status.History[0].ID, Cause: aiopsv1.CauseIncident, StepName: "page", Action: "Notify", Result: aiopsv1.ResultFailed, Value: "3",
+				Reason: aiopsv1.ReasonInterrupted, Message: "Notify was tried and never confirmed", StartTime: at(time.Minute), EndTime: at(time.Minute),
+			}
+			if difference := cmp.Diff(want, s.task.Status.History[0]); difference != "" {
+				t.Errorf("history (-want +got):\n%s", difference)
+			}
+		})
+	}
+}
+
+func TestARequestedNotificationThatNobodyConfirmedLeavesNoIncident(t *testing.T) {
+	s := newStory(t, specOf(step("page", aiopsv1.ActionNotify)))
+	s.outcome = func(*aiopsv1.Order) Decision {
+		return Executed(s.input(), Execution{After: s.target.Image(), Interrupted: true})
+	}
+	s.ask(aiopsv1.RunAnnotation, 0)
+	s.wait(time.Hour)
+	s.wantWords("+0s Acting/Ordered", "+0s Watching/Healthy", "+0s warning StepFailed")
+	if got := s.task.Status; got.Incident != nil || got.History[0].Result != aiopsv1.ResultFailed {
+		t.Errorf("status %s, want a failed step and no incident", encode(got))
+	}
+}
