@@ -102,7 +102,8 @@ func (e *Evict) candidates(ctx context.Context, request Request) (candidates, *R
 	var found candidates
 	var err error
 	if found.unready, found.healthy, err = e.pods.unready(ctx, request); err != nil {
-		return found, nil, err
+		refusal, err := refusedOr(err, "get pods", &request.Target)
+		return found, refusal, err
 	}
 	if len(found.unready) == 0 {
 		refusal := refuse(aiopsv1.ReasonNothingToEvict, "the unhealthy pods of %s have recovered or are gone", request.Target.Reference)

@@ -62,6 +62,14 @@ func refusalOf(err error, doing string, state *target.State) *Refusal {
 	return nil
 }
 
+// refusedOr sorts an error: a refusal where trying again cannot change the answer, else the error itself.
+func refusedOr(err error, doing string, state *target.State) (*Refusal, error) {
+	if refusal := refusalOf(err, doing, state); refusal != nil {
+		return refusal, nil
+	}
+	return nil, err
+}
+
 // forbidden tells a missing right from a quota and from an admission rule: each is somebody else's to mend.
 func forbidden(err error, doing string, state *target.State) *Refusal {
 	text := err.Error()
@@ -106,6 +114,14 @@ func quote(text string) string {
 		return text
 	}
 	return strings.ToValidUTF8(text[:maxQuoted], "") + "..."
+}
+
+// revisionsOf names the resource of a workload's revisions as RBAC does.
+func revisionsOf(reference target.Reference) string {
+	if reference.Kind == "Deployment" {
+		return "replicasets.apps"
+	}
+	return "controllerrevisions.apps"
 }
 
 // resourceOf names the resource of a workload as RBAC does.

@@ -56,14 +56,13 @@ func (r *Rollback) Plan(ctx context.Context, request Request) (Plan, *Refusal, e
 	}
 	object, err := r.workloads.read(ctx, state.Reference)
 	if err != nil {
-		if refusal := refusalOf(err, "read "+resourceOf(state.Reference), state); refusal != nil {
-			return Plan{}, refusal, nil
-		}
-		return Plan{}, nil, err
+		refusal, err := refusedOr(err, "get "+resourceOf(state.Reference), state)
+		return Plan{}, refusal, err
 	}
 	revisions, err := r.history.of(ctx, object)
 	if err != nil {
-		return Plan{}, nil, err
+		refusal, err := refusedOr(err, "list "+revisionsOf(state.Reference), state)
+		return Plan{}, refusal, err
 	}
 	current, others := split(object, revisions, inForce(state, object))
 	goal := pick(current, others, healthyRevision(request.Task), object.GetAnnotations()[RolledBackFromAnnotation])
@@ -157,7 +156,8 @@ func (r *Rollback) writeTemplate(ctx context.Context, request Request) (Outcome,
 	}
 	template, err := r.history.template(ctx, state.Reference, request.Order)
 	if err != nil {
-		return Outcome{}, err
+		refusal, err := refusedOr(err, "get "+revisionsOf(state.Reference), state)
+		return Outcome{Refusal: refusal}, err
 	}
 	if template == nil {
 		return Outcome{Refusal: refuse(aiopsv1.ReasonNoEarlierRevision, "revision %s of %s does not exist any more",
