@@ -3,6 +3,8 @@ package action
 import (
 	"context"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -80,14 +82,18 @@ func TestFreeLeavesPodsOfTheNewTemplate(t *testing.T) {
 }
 
 func TestFreeGivesUpInTime(t *testing.T) {
-	cluster := newLagging("web-old")
-	cluster.looks = -1 << 20
-	ctx, cancel := context.WithTimeout(t.Context(), 3*observationInterval)
-	defer cancel()
-	if outcome, err := cluster.free(ctx); err == nil {
-		t.Errorf("free: %+v, want an error: the same order is to be tried again", outcome)
-	}
-	if cluster.deletedAfter != 0 {
-		t.Error("the pod was deleted although the controller has not seen the new template")
-	}
+	synctest.Test(t, func(t *testing.T) {
+		cluster := newLagging("web-old")
+		cluster.looks = -1 << 20
+		started := time.Now()
+		if outcome, err := cluster.free(t.Context()); err == nil {
+			t.Errorf("free: %+v, want an error: the same order is to be tried again", outcome)
+		}
+		if took := time.Since(started); took > 3*time.Second {
+			t.Errorf("free took %s, which is more of the action's time than it may take", took)
+		}
+		if cluster.deletedAfter != 0 {
+			t.Error("the pod was deleted although the controller has not seen the new template")
+		}
+	})
 }

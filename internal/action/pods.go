@@ -23,8 +23,9 @@ import (
 const (
 	// startupTime is how long a pod that has never been ready counts as starting, unless the task gives it longer.
 	startupTime = time.Minute
-	// observationTimeout bounds how long a StatefulSet's controller is waited for; observationInterval is how often it is looked at.
-	observationTimeout  = 5 * time.Second
+	// observationTimeout bounds how long a StatefulSet's controller is waited for, within the time that one action has; observationInterval
+	// is how often it is looked at.
+	observationTimeout  = 3 * time.Second
 	observationInterval = 20 * time.Millisecond
 	// maxNamed bounds how many pods a message names.
 	maxNamed = 4
