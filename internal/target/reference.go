@@ -9,6 +9,7 @@ import (
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	aiopsv1 "github.com/example/aiops-operator/api/v1"
@@ -156,10 +157,11 @@ func withoutTemplateHash(replicaSet string, labels map[string]string) string {
 	return name
 }
 
-// scaled returns the workload that an autoscaler scales.
+// scaled returns the workload that an autoscaler scales. Its version does not count: Kubernetes looks the kind up by its group.
 func scaled(autoscaler *autoscalingv2.HorizontalPodAutoscaler) (kind, name string) {
 	ref := autoscaler.Spec.ScaleTargetRef
-	if ref.APIVersion != appsVersion || ref.Kind != supportedKind(ref.Kind) {
+	group, err := schema.ParseGroupVersion(ref.APIVersion)
+	if err != nil || group.Group != appsv1.GroupName || ref.Kind != supportedKind(ref.Kind) {
 		return "", ""
 	}
 	return ref.Kind, ref.Name

@@ -104,6 +104,18 @@ func TestReferencesFor(t *testing.T) {
 			}},
 			"Deployment/api",
 		},
+		"autoscaler by an older version": {
+			&autoscalingv2.HorizontalPodAutoscaler{ObjectMeta: meta, Spec: autoscalingv2.HorizontalPodAutoscalerSpec{
+				ScaleTargetRef: autoscalingv2.CrossVersionObjectReference{APIVersion: "apps/v1beta1", Kind: "StatefulSet", Name: "db"},
+			}},
+			"StatefulSet/db",
+		},
+		"autoscaler of something else of the same kind": {
+			&autoscalingv2.HorizontalPodAutoscaler{ObjectMeta: meta, Spec: autoscalingv2.HorizontalPodAutoscalerSpec{
+				ScaleTargetRef: autoscalingv2.CrossVersionObjectReference{APIVersion: "example.com/v1", Kind: "Deployment", Name: "api"},
+			}},
+			"",
+		},
 		"autoscaler of something else": {
 			&autoscalingv2.HorizontalPodAutoscaler{ObjectMeta: meta, Spec: autoscalingv2.HorizontalPodAutoscalerSpec{
 				ScaleTargetRef: autoscalingv2.CrossVersionObjectReference{APIVersion: "argoproj.io/v1alpha1", Kind: "Rollout", Name: "api"},
