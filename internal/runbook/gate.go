@@ -39,7 +39,7 @@ const (
 // Pass says whether the order may run now. The checks stand in the order of their certainty; the first that objects decides.
 func Pass(gate Gate) (Passage, Problem) {
 	for _, check := range []func(Gate) (Passage, Problem){
-		checkOrder, checkTask, checkTarget, checkStamp, checkImage, checkClock, checkVerdict, checkLimits, checkProposal,
+		checkOrder, checkTask, checkTarget, checkStamp, checkImage, checkClock, checkVerdict, checkLimits, checkProposal, checkDeadline,
 	} {
 		if passage, problem := check(gate); passage != "" {
 			return passage, problem
@@ -150,6 +150,18 @@ func checkProposal(gate Gate) (Passage, Problem) {
 		return PassageWithdraw, Problem{aiopsv1.ReasonSuperseded, "the step would now do something else than what was recorded"}
 	}
 	return "", Problem{}
+}
+
+// checkDeadline gives up what waited for too long, be it for an operator that was down: it answers a breach that nobody watched since.
+// Without a stamp and without a change of the target it has not run; of a step that leaves neither, nobody knows.
+func checkDeadline(gate Gate) (Passage, Problem) {
+	switch {
+	case gate.Now.Before(gate.Order.DeadlineTime.Or(gate.Now)):
+		return "", Problem{}
+	case accompanying(aiopsv1.ActionType(gate.Order.Action)) && !gate.Untried:
+		return PassageInterrupt, Problem{aiopsv1.ReasonInterrupted, "it waited for too long, and it cannot be known whether it was carried out"}
+	}
+	return PassageWithdraw, Problem{aiopsv1.ReasonRequestExpired, fmt.Sprintf("it waited for longer than %s; the signal is judged anew", span(orderDeadline))}
 }
 
 // Refusal returns the refusal that the step, planned anew, met with, or nil.

@@ -108,7 +108,17 @@ func TestTheGateChecksEverythingAgain(t *testing.T) {
 		"no number":           {func(gate *Gate) { gate.Proposals[0].Replicas = nil }, withdraw(aiopsv1.ReasonSuperseded)},
 		"a number out of air": {func(gate *Gate) { gate.Order.Replicas = nil }, withdraw(aiopsv1.ReasonSuperseded)},
 		"another revision":    {func(gate *Gate) { gate.Proposals[0].Revision = "web-6" }, withdraw(aiopsv1.ReasonSuperseded)},
-		"other pods":          {func(gate *Gate) { gate.Proposals[0].PodUIDs = []string{"pod-2"} }, withdraw(aiopsv1.ReasonSuperseded)},
+		"too old":             {func(gate *Gate) { gate.Now = gate.Order.DeadlineTime.Time }, withdraw(aiopsv1.ReasonRequestExpired)},
+		"almost too old":      {func(gate *Gate) { gate.Now = gate.Order.DeadlineTime.Add(-time.Millisecond) }, run},
+		"no deadline":         {func(gate *Gate) { gate.Order.DeadlineTime = nil }, withdraw(aiopsv1.ReasonRequestExpired)},
+		"too old, and it ran": {func(gate *Gate) { gate.Now = start().Add(72 * time.Hour); gate.Target.LastOrder = "order" }, run},
+		"too old, and a change": {func(gate *Gate) { gate.Now = start().Add(72 * time.Hour); gate.Target.Generation++ },
+			[2]string{string(PassageInterrupt), aiopsv1.ReasonInterrupted}},
+		"too old, notifying": {func(gate *Gate) { gate.Now = start().Add(72 * time.Hour); gate.notify() },
+			[2]string{string(PassageInterrupt), aiopsv1.ReasonInterrupted}},
+		"too old, not tried to notify": {func(gate *Gate) { gate.Now = start().Add(72 * time.Hour); gate.notify(); gate.Untried = true },
+			withdraw(aiopsv1.ReasonRequestExpired)},
+		"other pods": {func(gate *Gate) { gate.Proposals[0].PodUIDs = []string{"pod-2"} }, withdraw(aiopsv1.ReasonSuperseded)},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -186,5 +196,26 @@ func TestAnInterruptedOrderIsVerifiedAndCounts(t *testing.T) {
 	s.wait(time.Minute)
 	if got := s.task.Status.History[0]; got.Result != aiopsv1.ResultRecovered {
 		t.Errorf("history %+v, want a recovery", got)
+	}
+}
+
+func TestAnOrderOfAnOperatorThatWasDownIsGivenUp(t *testing.T) {
+	tests := map[string]struct {
+		action aiopsv1.ActionType
+		want   []string
+	}{
+		"an action": {aiopsv1.ActionRestart, []string{"+259260s Blocked/RequestExpired", "+259260s event OrderWithdrawn",
+			"+259260s Breached/Holding", "+259320s Acting/Ordered", "+259320s run Restart", "+259320s Verifying/Verifying", "+259320s event ActionExecuted"}},
+		"a notification": {aiopsv1.ActionNotify, []string{"+259260s Breached/ThresholdReached", "+259260s warning StepFailed", "+259260s Breached/Holding",
+			"+259320s Blocked/Cooldown", "+259320s warning Blocked"}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			s := recorded(t, specOf(step("act", test.action)))
+			s.observation, s.untried = Observation{}, ""
+			s.now = s.now.Add(72 * time.Hour)
+			s.wait(61 * time.Second)
+			s.wantWords(test.want...)
+		})
 	}
 }
