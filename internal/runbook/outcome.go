@@ -140,7 +140,7 @@ func (m *machine) jitter() time.Duration {
 }
 
 // RefusedByAction records that the action itself found that it cannot be run. What ends by itself is waited for, for as long as the
-// step's timeout.
+// step's timeout; an order that is no longer for this target is withdrawn.
 func RefusedByAction(in Input, refusal Refusal) Decision {
 	m := newMachine(in)
 	order := m.recordedOrder()
@@ -148,7 +148,7 @@ func RefusedByAction(in Input, refusal Refusal) Decision {
 		m.keep()
 		return m.finish()
 	}
-	if refusal.Wait && !m.waitedInVain(order, refusal.Reason) {
+	if decidedAnew(refusal.Reason) || refusal.Wait && !m.waitedInVain(order, refusal.Reason) {
 		return Withdrawn(in, refusal.Problem)
 	}
 	if !m.remembers(order.ID, aiopsv1.ResultRefused, refusal.Reason) {
@@ -165,6 +165,16 @@ func RefusedByAction(in Input, refusal Refusal) Decision {
 		}
 	}
 	return m.finish()
+}
+
+// decidedAnew says that not the step is in the way, but that the target is not what the order was written for: the action came upon
+// what the gate would have found a moment later.
+func decidedAnew(reason string) bool {
+	switch reason {
+	case aiopsv1.ReasonSuperseded, aiopsv1.ReasonTargetReplaced, aiopsv1.ReasonTargetNotFound, aiopsv1.ReasonTargetDeleting:
+		return true
+	}
+	return false
 }
 
 // waitedInVain says that the same order has met with the same refusal for as long as its step may take.

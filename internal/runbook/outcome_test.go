@@ -219,3 +219,22 @@ func TestARequestedNotificationThatNobodyConfirmedLeavesNoIncident(t *testing.T)
 		t.Errorf("status %s, want a failed step and no incident", encode(got))
 	}
 }
+
+func TestAnOrderThatTheActionFoundOvertakenIsDecidedAnew(t *testing.T) {
+	for _, reason := range []string{aiopsv1.ReasonSuperseded, aiopsv1.ReasonTargetReplaced, aiopsv1.ReasonTargetNotFound, aiopsv1.ReasonTargetDeleting} {
+		t.Run(reason, func(t *testing.T) {
+			stop := step("restart", aiopsv1.ActionRestart)
+			stop.OnFailure = aiopsv1.OnFailureStop
+			s := recorded(t, specOf(stop, step("back", aiopsv1.ActionRollback)))
+			s.write(RefusedByAction(s.input(), *refusal(reason, false)))
+			s.wantWords("+60s Blocked/"+reason, "+60s event OrderWithdrawn")
+			if got := s.task.Status; got.History[0].Result != aiopsv1.ResultWithdrawn || got.Incident.StepName != "restart" || got.Incident.Exhausted {
+				t.Errorf("status %s, want the same step to be decided anew", encode(got))
+			}
+			s.wait(301 * time.Second)
+			if len(s.runs) != 1 {
+				t.Errorf("runs %v, want the step to run after a pause", s.runs)
+			}
+		})
+	}
+}
