@@ -82,7 +82,7 @@ build: ## Build the operator into bin/manager.
 	$(GO_BUILD) -ldflags "$(LDFLAGS)" -o bin/manager ./cmd
 
 .PHONY: run
-run: ## Run the operator here against the cluster that KUBECONFIG names. ARGS are its flags.
+run: ## Run the operator here against the cluster that KUBECONFIG names, where no other one runs. ARGS are its flags.
 	$(GO) run -ldflags "$(LDFLAGS)" ./cmd $(ARGS)
 
 .PHONY: generate

@@ -9,6 +9,7 @@ import (
 	"os"
 	"time"
 
+	"go.uber.org/zap/zapcore"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
@@ -48,7 +49,7 @@ func main() {
 	}
 	logf.SetLogger(zap.New(zap.UseFlagOptions(&options.zap)))
 	if err := run(ctrl.SetupSignalHandler(), options); err != nil {
-		logf.Log.Error(err, "Stopped with an error")
+		fmt.Fprintln(os.Stderr, "aiops-operator:", err) // a configuration's mistakes are several lines, to be read by people
 		os.Exit(1)
 	}
 }
@@ -64,12 +65,16 @@ func parse() flags {
 	flag.StringVar(&out.probeAddress, "health-probe-bind-address", ":8081", "The address of /healthz and /readyz. 0: none.")
 	flag.IntVar(&out.concurrency, "concurrency", 8, "How many AITasks are reconciled at the same time.")
 	flag.BoolVar(&out.printVersion, "version", false, "Print the version and exit.")
+	out.zap.StacktraceLevel = zapcore.DPanicLevel // an error says what was being done to which object
 	out.zap.BindFlags(flag.CommandLine)
 	flag.Parse()
 	return out
 }
 
 func run(ctx context.Context, given flags) error {
+	if given.concurrency < 1 {
+		return fmt.Errorf("--concurrency is %d: write 1 or more", given.concurrency)
+	}
 	kubeconfig, err := ctrl.GetConfig()
 	if err != nil {
 		return fmt.Errorf("find the cluster: %w", err)
@@ -87,7 +92,7 @@ func run(ctx context.Context, given flags) error {
 		Storm:                   storm(settings),
 		LeaderElection:          given.leaderElect,
 		LeaderElectionNamespace: given.leaseNamespace,
-		Concurrency:             max(1, given.concurrency),
+		Concurrency:             given.concurrency,
 		Metrics:                 metricsOptions(given),
 		ProbeAddress:            given.probeAddress,
 		Registry:                ctrlmetrics.Registry,

@@ -24,11 +24,11 @@ import (
 // +kubebuilder:printcolumn:name="Step",type=string,priority=1,JSONPath=`.status.incident.stepName`
 // +kubebuilder:printcolumn:name="Reason",type=string,priority=1,JSONPath=`.status.decision.reason`
 // +kubebuilder:printcolumn:name="Next",type=string,priority=1,JSONPath=`.status.decision.nextAllowedTime`
-// +kubebuilder:validation:XValidation:rule="size(self.metadata.name) <= 52",message="metadata.name must be at most 52 characters: names of Jobs are made from it"
+// +kubebuilder:validation:XValidation:rule="size(self.metadata.name) <= 52",message="metadata.name must be at most 52 characters: names of other objects are made from it"
 type AITask struct {
 	metav1.TypeMeta `json:",inline"`
 
-	// metadata is the standard object metadata. The name is at most 52 characters, since names of Jobs are made from it.
+	// metadata is the standard object metadata. The name is at most 52 characters, since names of other objects are made from it.
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 

@@ -44,13 +44,15 @@ func (r *Reconciler) report(ctx context.Context, p *pass) error {
 	if order := after.Status.Order; order != nil && order.State == aiopsv1.OrderRecorded && (before.Status.Order == nil || before.Status.Order.ID != order.ID) {
 		r.memory.setUntried(p.key, order.ID)
 	}
-	r.tell(p, after)
+	r.tell(ctx, p, after)
 	r.count(before, after)
 	return r.stalled(p, before)
 }
 
-func (r *Reconciler) tell(p *pass, after *aiopsv1.AITask) {
+// tell makes an event of each transition, which people see for an hour, and a line of the log, which is kept.
+func (r *Reconciler) tell(ctx context.Context, p *pass, after *aiopsv1.AITask) {
 	for _, event := range p.decision.Events {
+		logf.FromContext(ctx).Info("Reported a transition", "reason", event.Reason, "about", event.Action, "text", event.Message)
 		kind := corev1.EventTypeNormal
 		if event.Warning {
 			kind = corev1.EventTypeWarning
