@@ -58,8 +58,6 @@ type Outcome struct {
 // Action is one way to act on a target. Safe for concurrent use.
 type Action interface {
 	Type() aiopsv1.ActionType
-	// Accompanying actions do not touch the target: they are done when done, without verification, cooldown or budget.
-	Accompanying() bool
 	// Plan reads whatever it needs and writes nothing.
 	Plan(ctx context.Context, request Request) (Plan, *Refusal, error)
 	// Run carries out request.Order exactly once, however often it is called for the same order.

@@ -31,9 +31,6 @@ func NewEvict(writer Writer, live Reader) *Evict {
 // Type is Evict.
 func (*Evict) Type() aiopsv1.ActionType { return aiopsv1.ActionEvict }
 
-// Accompanying is false: the target is changed.
-func (*Evict) Accompanying() bool { return false }
-
 // Plan picks the pods by UID, the longest unhealthy first. It refuses where no pod is unhealthy, and asks the API server in a dry run whether a
 // PodDisruptionBudget would let any of them go.
 func (e *Evict) Plan(ctx context.Context, request Request) (Plan, *Refusal, error) {

@@ -158,9 +158,6 @@ func readFile(path string) ([]byte, error) {
 // Type is Notify.
 func (*Notify) Type() aiopsv1.ActionType { return aiopsv1.ActionNotify }
 
-// Accompanying is true: the target is not touched.
-func (*Notify) Accompanying() bool { return true }
-
 func receiverName(step aiopsv1.Step) string {
 	if step.Notify != nil && step.Notify.Receiver != nil {
 		return *step.Notify.Receiver

@@ -26,9 +26,6 @@ func NewRestart(writer Writer, live Reader) *Restart {
 // Type is Restart.
 func (*Restart) Type() aiopsv1.ActionType { return aiopsv1.ActionRestart }
 
-// Accompanying is false: the target is changed.
-func (*Restart) Accompanying() bool { return false }
-
 // Plan refuses where a new pod template would not be rolled out. For a StatefulSet whose controller waits for a broken pod before it replaces
 // any, the plan frees the broken ones.
 func (*Restart) Plan(_ context.Context, request Request) (Plan, *Refusal, error) {

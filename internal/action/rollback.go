@@ -33,9 +33,6 @@ func NewRollback(writer Writer, live Reader) *Rollback {
 // Type is Rollback.
 func (*Rollback) Type() aiopsv1.ActionType { return aiopsv1.ActionRollback }
 
-// Accompanying is false: the target is changed.
-func (*Rollback) Accompanying() bool { return false }
-
 func refuseRollback(state *target.State) *Refusal {
 	if refusal := refuseTemplate(state); refusal != nil {
 		return refusal

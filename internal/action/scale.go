@@ -23,9 +23,6 @@ func NewScale(writer Writer, live Reader) *Scale {
 // Type is Scale.
 func (*Scale) Type() aiopsv1.ActionType { return aiopsv1.ActionScale }
 
-// Accompanying is false: the target is changed.
-func (*Scale) Accompanying() bool { return false }
-
 // Plan works out the number of replicas, within the step's bounds. It refuses where somebody else owns the number, and where the bounds leave
 // nothing to do.
 func (*Scale) Plan(_ context.Context, request Request) (Plan, *Refusal, error) {

@@ -15,8 +15,6 @@ import (
 	"github.com/example/aiops-operator/internal/target"
 )
 
-// +kubebuilder:rbac:groups=metrics.k8s.io,resources=pods,verbs=get;list
-
 const (
 	metricsTimeout = 10 * time.Second
 	metricsQueue   = "metrics.k8s.io"
