@@ -8,7 +8,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"time"
 )
 
 // maxBytes is how large a configuration file may be.
@@ -51,11 +50,6 @@ type PrometheusEndpoint struct {
 	InsecureSkipTLSVerify bool `yaml:"insecureSkipTLSVerify,omitempty"`
 }
 
-// Timeout is TimeoutSeconds as a duration.
-func (e PrometheusEndpoint) Timeout() time.Duration {
-	return time.Duration(e.TimeoutSeconds) * time.Second
-}
-
 // BasicAuth is a user and where its password is.
 type BasicAuth struct {
 	// Username has 1 to 256 characters and no colon.
@@ -78,11 +72,6 @@ type Receiver struct {
 	CAFile string `yaml:"caFile,omitempty"`
 	// Headers are sent with every delivery. At most 16, none that authenticates.
 	Headers map[string]string `yaml:"headers,omitempty"`
-}
-
-// Timeout is TimeoutSeconds as a duration.
-func (r Receiver) Timeout() time.Duration {
-	return time.Duration(r.TimeoutSeconds) * time.Second
 }
 
 // Storm is when acting is held because many targets are breached at once, which has one cause that no step of a task cures.
