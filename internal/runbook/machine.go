@@ -93,8 +93,11 @@ func (m *machine) signalType() string {
 	return string(m.in.Plan.Signal.Type)
 }
 
-// stepText names a step and its place, such as: Step "back" 1/2.
+// stepText names a step and its place, such as: Step "back" 1/2. One that is no longer in the plan has no place.
 func (m *machine) stepText(name string) string {
+	if _, found := m.in.Plan.Step(name); !found {
+		return fmt.Sprintf("Step %q", name)
+	}
 	return fmt.Sprintf("Step %q %d/%d", name, m.in.Plan.step(name)+1, len(m.in.Plan.Steps))
 }
 

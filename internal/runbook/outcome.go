@@ -38,6 +38,10 @@ func Executed(in Input, execution Execution) Decision {
 		order.Message = cut(execution.Message, aiopsv1.MaxMessageLength)
 	}
 	m.countExecution(order.Action)
+	if len(m.in.Plan.Steps) == 0 {
+		order.State = aiopsv1.OrderVerifying // it ran, and nothing is left to judge it by
+		return m.withoutSteps()
+	}
 	if accompanying(aiopsv1.ActionType(order.Action)) {
 		m.endAccompanying(order, execution.Interrupted)
 		return m.finish()
@@ -95,6 +99,9 @@ func Withdrawn(in Input, problem Problem) Decision {
 		m.keep()
 		return m.finish()
 	}
+	if len(m.in.Plan.Steps) == 0 {
+		return m.withoutSteps()
+	}
 	text := m.stepText(order.StepName) + " was not run: " + problem.Message
 	if m.leftStamp(order) {
 		text = m.stepText(order.StepName) + " ran and is not judged: " + problem.Message
@@ -151,6 +158,9 @@ func RefusedByAction(in Input, refusal Refusal) Decision {
 	if decidedAnew(refusal.Reason) || refusal.Wait && !m.waitedInVain(order, refusal.Reason) {
 		return Withdrawn(in, refusal.Problem)
 	}
+	if len(m.in.Plan.Steps) == 0 {
+		return m.withoutSteps()
+	}
 	if !m.remembers(order.ID, aiopsv1.ResultRefused, refusal.Reason) {
 		m.event(Event{Warning: true, Reason: EventStepRefused, Action: order.Action,
 			Message: fmt.Sprintf("%s (%s): %s: %s", m.stepText(order.StepName), order.Action, refusal.Reason, refusal.Message)})
@@ -184,6 +194,16 @@ func (m *machine) waitedInVain(order *aiopsv1.Order, reason string) bool {
 		return entry.ID == order.ID && entry.Result == aiopsv1.ResultWithdrawn && entry.Reason == reason &&
 			!m.in.Now.Before(entry.EndTime.Or(m.in.Now).Add(timeoutOf(step)))
 	})
+}
+
+// withoutSteps ends an order whose steps were all taken out of the spec while it ran. The next pass judges the new plan.
+func (m *machine) withoutSteps() Decision {
+	problem := Problem{aiopsv1.ReasonSpecChanged, "the steps were taken out of the spec while one was under way"}
+	m.dropOrder(problem)
+	m.status.Incident = nil
+	m.say(aiopsv1.PhasePending, problem.Reason, upperFirst(problem.Message))
+	m.at(m.in.Now.Add(withdrawBackoff))
+	return m.finish()
 }
 
 // Held says what the recorded order waits for.

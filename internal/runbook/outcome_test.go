@@ -238,3 +238,39 @@ func TestAnOrderThatTheActionFoundOvertakenIsDecidedAnew(t *testing.T) {
 		})
 	}
 }
+
+func TestAnOrderEndsWithoutTheStepsItCameFrom(t *testing.T) {
+	tests := map[string]struct {
+		stamped bool
+		end     func(Input) Decision
+		result  string
+		count   int
+	}{
+		"executed":                {end: func(in Input) Decision { return Executed(in, Execution{}) }, result: aiopsv1.ResultCancelled, count: 1},
+		"executed, and stamped":   {stamped: true, end: func(in Input) Decision { return Executed(in, Execution{}) }, result: aiopsv1.ResultCancelled, count: 1},
+		"withdrawn":               {end: func(in Input) Decision { return Withdrawn(in, Problem{aiopsv1.ReasonSpecChanged, "x"}) }, result: aiopsv1.ResultWithdrawn},
+		"withdrawn, but stamped":  {stamped: true, end: func(in Input) Decision { return Withdrawn(in, Problem{aiopsv1.ReasonSpecChanged, "x"}) }, result: aiopsv1.ResultCancelled, count: 1},
+		"refused":                 {end: func(in Input) Decision { return RefusedByAction(in, *refusal(aiopsv1.ReasonForbidden, false)) }, result: aiopsv1.ResultWithdrawn},
+		"refused, and would wait": {end: func(in Input) Decision { return RefusedByAction(in, *refusal(aiopsv1.ReasonForbidden, true)) }, result: aiopsv1.ResultWithdrawn},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			s := recorded(t, specOf(step("restart", aiopsv1.ActionRestart)))
+			if test.stamped {
+				s.target.LastOrder = s.task.Status.Order.ID
+			}
+			s.task.Spec.Steps = nil
+			s.write(test.end(s.input()))
+			if got := s.task.Status; got.Order != nil || got.Incident != nil || got.History[0].Result != test.result || len(got.Executions) != test.count {
+				t.Errorf("status %s, want no order and no incident, the order %s, %d executions", encode(got), test.result, test.count)
+			}
+			if got := s.log[len(s.log)-1]; !strings.Contains(got, `: Step "restart": the steps were taken out of the spec`) {
+				t.Errorf("told %q, want why the order ended", got)
+			}
+			s.settle()
+			if got := s.task.Status; got.Phase != aiopsv1.PhaseBreached {
+				t.Errorf("the pass after it says %s, want the new plan to be judged", got.Phase)
+			}
+		})
+	}
+}
