@@ -102,8 +102,11 @@ func (s *scene) tellValue(before, after *aiopsv1.AITask) {
 		return
 	}
 	s.values[after.Name] = now.Value
-	s.line(now.MeasuredTime.Or(time.Now()), "measured", "%s %s: %s, since %s is a breach and only %d ends it",
-		signal.Type, now.Value, strings.ToLower(now.Verdict), now.Threshold, *signal.RecoveryThreshold)
+	meaning := fmt.Sprintf("still breached, until it reaches %d", *signal.RecoveryThreshold)
+	if now.Verdict != aiopsv1.VerdictBreached {
+		meaning = fmt.Sprintf("%s, for it has passed %d", strings.ToLower(now.Verdict), *signal.RecoveryThreshold)
+	}
+	s.line(now.MeasuredTime.Or(time.Now()), "measured", "%s %s: %s", signal.Type, now.Value, meaning)
 }
 
 // tellAction says how long it took from the pass that saw the breach, or found the step due, to the action applied.
