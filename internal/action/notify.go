@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"crypto/tls"
-	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,12 +11,12 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"os"
 	"slices"
 	"strings"
 	"time"
 
 	aiopsv1 "github.com/example/aiops-operator/api/v1"
+	"github.com/example/aiops-operator/internal/outbound"
 )
 
 const (
@@ -29,8 +28,6 @@ const (
 	longestNotifyTimeout = 60 * time.Second
 	// maxAnswerBytes is how much of an answer is read, and thrown away, so that the connection can be used again.
 	maxAnswerBytes = 64 << 10
-	// maxFileBytes bounds the files with a token or certificates.
-	maxFileBytes = 1 << 20
 	// maxNamedReceivers bounds how many receivers a message names.
 	maxNamedReceivers = 10
 )
@@ -45,7 +42,7 @@ type Receiver struct {
 	Timeout time.Duration
 	// BearerTokenFile holds a token that is sent as "Authorization: Bearer". It is read for each delivery. Empty: none.
 	BearerTokenFile string
-	// CAFile holds the PEM certificates of the authorities that are trusted. It is read once. Empty: those of the system.
+	// CAFile holds the PEM certificates of the authorities that are trusted. It is read for each delivery. Empty: those of the system.
 	CAFile string
 	// Headers are sent with every delivery, beside those of the operator, which win.
 	Headers map[string]string
@@ -99,60 +96,24 @@ type Notify struct {
 
 type receiver struct {
 	Receiver
-	client *http.Client
+	server *outbound.Server
 }
 
-// NewNotify returns the action Notify with these receivers. It fails for a file with certificates that cannot be read, and names the receiver.
-func NewNotify(receivers ...Receiver) (*Notify, error) {
+// NewNotify returns the action Notify with these receivers. Their files are read when they are used: one that is missing concerns the
+// tasks that name its receiver, and no others.
+func NewNotify(receivers ...Receiver) *Notify {
 	notify := &Notify{receivers: make(map[string]receiver, len(receivers))}
 	for _, configured := range receivers {
-		client, err := configured.client()
-		if err != nil {
-			return nil, fmt.Errorf("receiver %q: %w", configured.Name, err)
+		if configured.Timeout <= 0 {
+			configured.Timeout = defaultNotifyTimeout
 		}
-		notify.receivers[configured.Name] = receiver{Receiver: configured, client: client}
-	}
-	return notify, nil
-}
-
-// client follows no redirect: the token is for the configured address alone.
-func (r *Receiver) client() (*http.Client, error) {
-	transport := http.DefaultTransport.(*http.Transport).Clone() //nolint:forcetypeassert // the standard library's own
-	transport.TLSClientConfig = &tls.Config{MinVersion: tls.VersionTLS12}
-	transport.MaxResponseHeaderBytes = maxAnswerBytes
-	if r.CAFile != "" {
-		content, err := readFile(r.CAFile)
-		if err != nil {
-			return nil, fmt.Errorf("read caFile: %w", err)
+		configured.Timeout = min(configured.Timeout, longestNotifyTimeout)
+		notify.receivers[configured.Name] = receiver{
+			Receiver: configured,
+			server:   outbound.NewServer(outbound.Options{Timeout: configured.Timeout, CAFile: configured.CAFile}),
 		}
-		pool := x509.NewCertPool()
-		if !pool.AppendCertsFromPEM(content) {
-			return nil, fmt.Errorf("caFile %s holds no PEM certificate", r.CAFile)
-		}
-		transport.TLSClientConfig.RootCAs = pool
 	}
-	timeout := r.Timeout
-	if timeout <= 0 {
-		timeout = defaultNotifyTimeout
-	}
-	return &http.Client{
-		Transport:     transport,
-		Timeout:       min(timeout, longestNotifyTimeout),
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}, nil
-}
-
-func readFile(path string) ([]byte, error) {
-	file, err := os.Open(path) //nolint:gosec // the administrator's configuration names it
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close()
-	content, err := io.ReadAll(io.LimitReader(file, maxFileBytes+1))
-	if err == nil && len(content) > maxFileBytes {
-		return nil, fmt.Errorf("%s is larger than %d bytes", path, maxFileBytes)
-	}
-	return content, err
+	return notify
 }
 
 // Type is Notify.
@@ -207,7 +168,11 @@ func (n *Notify) Run(ctx context.Context, request Request) (Outcome, error) {
 	if err != nil {
 		return Outcome{}, fmt.Errorf("encode the notification of %s: %w", request.Task.Name, err)
 	}
-	code, err := to.deliver(ctx, request.Order.ID, body)
+	client, token, refusal := to.prepare()
+	if refusal != nil {
+		return Outcome{Refusal: refusal}, nil
+	}
+	code, err := to.deliver(ctx, client, token, request.Order.ID, body)
 	if err != nil {
 		return Outcome{}, fmt.Errorf("receiver %q: %w", name, err)
 	}
@@ -241,9 +206,28 @@ func refuseStatus(name string, code int) *Refusal {
 		"receiver %q refused the notification with status %d: check its URL and token in the operator's configuration", name, code)
 }
 
+// prepare reads the receiver's files. Whoever mounts them has to act where they are not as they should be, and is told so on the task.
+func (r *receiver) prepare() (client *http.Client, token string, refusal *Refusal) {
+	client, err := r.server.Client()
+	if err != nil {
+		return nil, "", refuse(aiopsv1.ReasonActionFailed,
+			"receiver %q cannot be told: its caFile cannot be read or holds no certificate. Ask the administrator to mend it", r.Name)
+	}
+	if r.BearerTokenFile == "" {
+		return client, "", nil
+	}
+	if token, err = outbound.ReadCredential(r.BearerTokenFile); err != nil {
+		return nil, "", refuse(aiopsv1.ReasonActionFailed,
+			"receiver %q cannot be told: its bearerTokenFile cannot be read or holds no token. Ask the administrator to mend it", r.Name)
+	}
+	return client, token, nil
+}
+
 // deliver returns the status code of the answer. Its errors hold neither the URL nor anything that was answered.
-func (r *receiver) deliver(ctx context.Context, key string, body []byte) (int, error) {
-	httpRequest, err := http.NewRequestWithContext(ctx, http.MethodPost, r.URL, bytes.NewReader(body))
+func (r *receiver) deliver(ctx context.Context, client *http.Client, token, key string, body []byte) (int, error) {
+	bounded, cancel := context.WithTimeout(ctx, r.Timeout)
+	defer cancel()
+	httpRequest, err := http.NewRequestWithContext(bounded, http.MethodPost, r.URL, bytes.NewReader(body))
 	if err != nil {
 		return 0, errors.New("its URL is not valid")
 	}
@@ -253,18 +237,14 @@ func (r *receiver) deliver(ctx context.Context, key string, body []byte) (int, e
 	httpRequest.Header.Set("Content-Type", "application/json")
 	httpRequest.Header.Set("User-Agent", FieldOwner)
 	httpRequest.Header.Set("Idempotency-Key", key)
-	if r.BearerTokenFile != "" {
-		token, err := readFile(r.BearerTokenFile)
-		if err != nil {
-			return 0, errors.New("its bearer token file cannot be read")
-		}
-		httpRequest.Header.Set("Authorization", "Bearer "+strings.TrimSpace(string(token)))
+	if token != "" {
+		httpRequest.Header.Set("Authorization", "Bearer "+token)
 	}
-	answer, err := r.client.Do(httpRequest)
+	answer, err := client.Do(httpRequest)
 	if err != nil {
 		return 0, r.unreachable(ctx, err)
 	}
-	defer answer.Body.Close()
+	defer func() { _ = answer.Body.Close() }()
 	_, _ = io.Copy(io.Discard, io.LimitReader(answer.Body, maxAnswerBytes)) // so that the connection can be used again
 	return answer.StatusCode, nil
 }
@@ -282,7 +262,7 @@ func (r *receiver) unreachable(ctx context.Context, err error) error {
 	)
 	switch {
 	case errors.As(err, &asURL) && asURL.Timeout():
-		return fmt.Errorf("no answer within %s", r.client.Timeout)
+		return fmt.Errorf("no answer within %s", r.Timeout)
 	case errors.As(err, &resolving):
 		return errors.New("its host name cannot be resolved")
 	case errors.As(err, &certificate):

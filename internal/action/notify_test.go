@@ -60,13 +60,10 @@ func TestNotifyDelivers(t *testing.T) {
 	}))
 	defer server.Close()
 	authority := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
-	notify, err := NewNotify(Receiver{
+	notify := NewNotify(Receiver{
 		Name: "default", URL: server.URL, CAFile: write(t, "ca.crt", string(authority)), BearerTokenFile: write(t, "token", secret+"\n"),
 		Headers: map[string]string{"X-Team": "shop", "Content-Type": "text/plain"},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
 	outcome, err := notify.Run(t.Context(), notifyRequest(nil))
 	if err != nil || !outcome.Executed {
 		t.Fatalf("Run: %+v, %v", outcome, err)
@@ -130,10 +127,7 @@ func TestNotifyAnswers(t *testing.T) {
 				}
 			}))
 			defer server.Close()
-			notify, err := NewNotify(Receiver{Name: "default", URL: server.URL})
-			if err != nil {
-				t.Fatal(err)
-			}
+			notify := NewNotify(Receiver{Name: "default", URL: server.URL})
 			outcome, err := notify.Run(t.Context(), notifyRequest(nil))
 			switch {
 			case test.failure != "":
@@ -172,16 +166,12 @@ func TestNotifyUnreachable(t *testing.T) {
 		"not trusted":    {Receiver{URL: strange.URL + "/" + secret}, "certificate is not trusted"},
 		"nobody listens": {Receiver{URL: closed.URL + "/" + secret}, "cannot be connected to"},
 		"no URL":         {Receiver{URL: "http://[" + secret}, "URL is not valid"},
-		"no token":       {Receiver{URL: slow.URL, BearerTokenFile: "/nowhere/" + secret}, "bearer token file cannot be read"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			test.receiver.Name = "default"
-			notify, err := NewNotify(test.receiver)
-			if err != nil {
-				t.Fatal(err)
-			}
-			_, err = notify.Run(t.Context(), notifyRequest(nil))
+			notify := NewNotify(test.receiver)
+			_, err := notify.Run(t.Context(), notifyRequest(nil))
 			if err == nil || !strings.Contains(err.Error(), test.want) {
 				t.Fatalf("Run: %v, want an error with %q", err, test.want)
 			}
@@ -195,14 +185,8 @@ func TestNotifyUnreachable(t *testing.T) {
 }
 
 func TestNotifyUnknownReceiver(t *testing.T) {
-	some, err := NewNotify(Receiver{Name: "on-call", URL: "https://example.com/" + secret}, Receiver{Name: "chat", URL: "https://example.com/" + secret})
-	if err != nil {
-		t.Fatal(err)
-	}
-	none, err := NewNotify()
-	if err != nil {
-		t.Fatal(err)
-	}
+	some := NewNotify(Receiver{Name: "on-call", URL: "https://example.com/" + secret}, Receiver{Name: "chat", URL: "https://example.com/" + secret})
+	none := NewNotify()
 	tests := map[string]struct {
 		notify *Notify
 		want   string
@@ -227,11 +211,33 @@ func TestNotifyUnknownReceiver(t *testing.T) {
 	}
 }
 
-func TestNewNotifyNamesTheBadReceiver(t *testing.T) {
-	for name, file := range map[string]string{"absent": "/nowhere/ca.crt", "garbage": write(t, "ca.crt", "garbage")} {
+func TestNotifyTellsOfItsFiles(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }))
+	defer server.Close()
+	well := Receiver{Name: "well", URL: server.URL}
+	tests := map[string]struct {
+		receiver Receiver
+		want     string
+	}{
+		"no authority":        {Receiver{CAFile: "/nowhere/" + secret}, "its caFile cannot be read"},
+		"an authority is not": {Receiver{CAFile: write(t, "ca.crt", secret)}, "holds no certificate"},
+		"no token":            {Receiver{BearerTokenFile: "/nowhere/" + secret}, "its bearerTokenFile cannot be read"},
+		"a token is empty":    {Receiver{BearerTokenFile: write(t, "token", "\n")}, "holds no token"},
+	}
+	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			if _, err := NewNotify(Receiver{Name: "chat", CAFile: file}); err == nil || !strings.Contains(err.Error(), `receiver "chat"`) {
-				t.Errorf("NewNotify: %v, want an error that names the receiver", err)
+			test.receiver.Name, test.receiver.URL = "default", server.URL
+			notify := NewNotify(test.receiver, well)
+			outcome, err := notify.Run(t.Context(), notifyRequest(nil))
+			if err != nil {
+				t.Fatal(err)
+			}
+			checkRefusal(t, outcome.Refusal, aiopsv1.ReasonActionFailed, test.want, false)
+			if strings.Contains(outcome.Refusal.Message, secret) {
+				t.Errorf("the message holds a secret: %s", outcome.Refusal.Message)
+			}
+			if outcome, err := notify.Run(t.Context(), notifyRequest(ptr.To("well"))); err != nil || !outcome.Executed {
+				t.Errorf("the other receiver: %+v, %v, want executed", outcome, err)
 			}
 		})
 	}

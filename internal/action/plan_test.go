@@ -331,10 +331,7 @@ func TestSet(t *testing.T) {
 }
 
 func TestRunNeedsAnOrder(t *testing.T) {
-	notify, err := NewNotify(Receiver{Name: "default"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	notify := NewNotify(Receiver{Name: "default"})
 	for _, action := range []Action{NewRestart(nil, nil), NewEvict(nil, nil), NewScale(nil, nil), NewRollback(nil, nil), notify} {
 		for name, order := range map[string]*aiopsv1.Order{"none": nil, "without a precondition": ptr.To(aiopsv1.Order{})} {
 			t.Run(string(action.Type())+" "+name, func(t *testing.T) {

@@ -163,16 +163,12 @@ func newReconciler(mgr ctrl.Manager, options Options, skew *controller.ClockSkew
 	if err != nil {
 		return nil, err
 	}
-	actions, err := newActions(options, writer, live)
-	if err != nil {
-		return nil, err
-	}
 	reconciler := &controller.Reconciler{
 		Client:         writer,
 		Live:           live,
 		Resolver:       target.NewResolver(writer, live),
 		Sources:        sources,
-		Actions:        actions,
+		Actions:        newActions(options, writer, live),
 		Names:          names(options),
 		Fleet:          controller.NewFleet(writer, options.Storm),
 		Skew:           skew,
@@ -214,18 +210,14 @@ func newSources(options Options, live client.Reader) (signal.Set, error) {
 }
 
 // newActions is the list of actions: where a new one gets its one entry.
-func newActions(options Options, writer client.Client, live client.Reader) (action.Set, error) {
-	notify, err := action.NewNotify(options.Receivers...)
-	if err != nil {
-		return action.Set{}, fmt.Errorf("configure receivers: %w", err)
-	}
+func newActions(options Options, writer client.Client, live client.Reader) action.Set {
 	return action.NewSet(
 		action.NewRestart(writer, live),
 		action.NewEvict(writer, live),
 		action.NewScale(writer, live),
 		action.NewRollback(writer, live),
-		notify,
-	), nil
+		action.NewNotify(options.Receivers...),
+	)
 }
 
 func names(options Options) runbook.Names {

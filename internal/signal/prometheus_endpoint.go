@@ -1,31 +1,24 @@
 package signal
 
 import (
-	"bytes"
 	"context"
 	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"net/url"
-	"os"
 	"strings"
-	"sync"
 	"time"
 
 	aiopsv1 "github.com/example/aiops-operator/api/v1"
+	"github.com/example/aiops-operator/internal/outbound"
 )
 
 const (
-	maxAnswerBytes     = 1 << 20
-	maxHeaderBytes     = 64 << 10
-	maxCredentialBytes = 64 << 10
-	maxAuthorityBytes  = 1 << 20
-	defaultTimeout     = 10 * time.Second
-	idleTimeout        = 90 * time.Second
+	maxAnswerBytes = 1 << 20
+	defaultTimeout = 10 * time.Second
 )
 
 // PrometheusEndpoint is one Prometheus that signals may name.
@@ -51,10 +44,7 @@ type PrometheusEndpoint struct {
 type endpoint struct {
 	PrometheusEndpoint
 	address string
-
-	mutex     sync.Mutex
-	client    *http.Client
-	authority []byte // what the client trusts, as it was in CAFile
+	server  *outbound.Server
 }
 
 func newEndpoint(configured PrometheusEndpoint) (*endpoint, error) {
@@ -65,7 +55,13 @@ func newEndpoint(configured PrometheusEndpoint) (*endpoint, error) {
 	if configured.Timeout <= 0 {
 		configured.Timeout = defaultTimeout
 	}
-	return &endpoint{PrometheusEndpoint: configured, address: base.JoinPath("api", "v1", "query").String()}, nil
+	return &endpoint{
+		PrometheusEndpoint: configured,
+		address:            base.JoinPath("api", "v1", "query").String(),
+		server: outbound.NewServer(outbound.Options{
+			Timeout: configured.Timeout, CAFile: configured.CAFile, InsecureSkipTLSVerify: configured.InsecureSkipTLSVerify,
+		}),
+	}, nil
 }
 
 // ask sends one instant query, evaluated at the server's own present, and returns what came of it.
@@ -74,7 +70,7 @@ func (e *endpoint) ask(ctx context.Context, query string, now time.Time) outcome
 	if problem != nil {
 		return *problem
 	}
-	client, err := e.connect()
+	client, err := e.server.Client()
 	if err != nil {
 		return failed(aiopsv1.ReasonUnreachable, "could not be asked: its caFile cannot be read or holds no certificate")
 	}
@@ -119,95 +115,20 @@ func (e *endpoint) request(ctx context.Context, query string) (*http.Request, *o
 
 func (e *endpoint) authorize(request *http.Request) error {
 	if e.BearerTokenFile != "" {
-		token, err := readCredential(e.BearerTokenFile)
+		token, err := outbound.ReadCredential(e.BearerTokenFile)
 		if err != nil {
 			return err
 		}
 		request.Header.Set("Authorization", "Bearer "+token)
 	}
 	if e.PasswordFile != "" {
-		password, err := readCredential(e.PasswordFile)
+		password, err := outbound.ReadCredential(e.PasswordFile)
 		if err != nil {
 			return err
 		}
 		request.SetBasicAuth(e.Username, password)
 	}
 	return nil
-}
-
-func readCredential(path string) (string, error) {
-	content, err := readBounded(path, maxCredentialBytes)
-	if err != nil {
-		return "", err
-	}
-	credential := strings.TrimSpace(string(content))
-	if credential == "" || strings.ContainsAny(credential, "\r\n\x00") {
-		return "", fmt.Errorf("credential file %s: must hold one line that is not empty", path)
-	}
-	return credential, nil
-}
-
-func readBounded(path string, limit int64) ([]byte, error) {
-	file, err := os.Open(path) //nolint:gosec // the administrator's configuration names the file
-	if err != nil {
-		return nil, fmt.Errorf("open file: %w", err)
-	}
-	defer func() { _ = file.Close() }()
-	content, err := io.ReadAll(io.LimitReader(file, limit+1))
-	if err != nil {
-		return nil, fmt.Errorf("read file %s: %w", path, err)
-	}
-	if int64(len(content)) > limit {
-		return nil, fmt.Errorf("read file %s: it is larger than %d bytes", path, limit)
-	}
-	return content, nil
-}
-
-// connect returns the client. It is made anew when CAFile has changed.
-func (e *endpoint) connect() (*http.Client, error) {
-	var authority []byte
-	if e.CAFile != "" {
-		content, err := readBounded(e.CAFile, maxAuthorityBytes)
-		if err != nil {
-			return nil, err
-		}
-		authority = content
-	}
-	e.mutex.Lock()
-	defer e.mutex.Unlock()
-	if e.client != nil && bytes.Equal(authority, e.authority) {
-		return e.client, nil
-	}
-	settings := &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: e.InsecureSkipTLSVerify} //nolint:gosec // the administrator's choice
-	if authority != nil {
-		settings.RootCAs = x509.NewCertPool()
-		if !settings.RootCAs.AppendCertsFromPEM(authority) {
-			return nil, fmt.Errorf("prometheus endpoint %q: no certificate in caFile", e.Name)
-		}
-	}
-	if e.client != nil {
-		e.client.CloseIdleConnections()
-	}
-	e.client, e.authority = newClient(settings, e.Timeout), authority
-	return e.client, nil
-}
-
-func newClient(settings *tls.Config, timeout time.Duration) *http.Client {
-	return &http.Client{
-		// A redirect would carry the query, and perhaps the credentials, to somewhere the administrator did not configure.
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-		Transport: &http.Transport{
-			Proxy:                  http.ProxyFromEnvironment,
-			DialContext:            (&net.Dialer{Timeout: timeout}).DialContext,
-			TLSClientConfig:        settings,
-			TLSHandshakeTimeout:    timeout,
-			ForceAttemptHTTP2:      true,
-			DisableCompression:     true, // what is counted is what was sent
-			MaxIdleConnsPerHost:    measurementsAtOnce,
-			IdleConnTimeout:        idleTimeout,
-			MaxResponseHeaderBytes: maxHeaderBytes,
-		},
-	}
 }
 
 // unanswered sorts the errors of a connection. Their texts name addresses and proxies, and stay here.

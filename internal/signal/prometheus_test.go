@@ -205,7 +205,7 @@ func TestPrometheusThatDoesNotAnswerAsItShouldIsUnknownInTime(t *testing.T) {
 			}
 		}, nil, says(aiopsv1.ReasonAnswerTooLarge, "answered with more than 1048576 bytes: aggregate the query to one series")},
 		"huge headers": {func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set("X", strings.Repeat(hidden, maxHeaderBytes))
+			w.Header().Set("X", strings.Repeat(hidden, 64<<10))
 			_, _ = w.Write([]byte(vector("1")))
 		}, nil, says(aiopsv1.ReasonUnreachable, "could not be reached")},
 		"claims to be compressed": {func(w http.ResponseWriter, _ *http.Request) {
@@ -416,7 +416,7 @@ func TestPrometheusCredentialsAreReadOnEveryUse(t *testing.T) {
 		{"password", basic, hidden, "Basic cmVhZGVyOmh1bnRlcjI=", value(1)},
 		{"empty", bearer, "\n", "", refused},
 		{"two lines", bearer, "a\nb", "", refused},
-		{"too large", bearer, strings.Repeat("a", maxCredentialBytes+1), "", refused},
+		{"too large", bearer, strings.Repeat("a", 64<<10+1), "", refused},
 		{"empty password", basic, "", "", refused},
 	} {
 		t.Run(test.name, func(t *testing.T) {
