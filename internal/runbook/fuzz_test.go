@@ -299,7 +299,7 @@ func (d *dice) status(s *story) {
 		}
 		if incident := status.Incident; incident != nil && d.pick(2) == 1 {
 			status.Order.StepName = incident.StepName
-			status.Order.ID = digest(taskUID, incident.ID, incident.Pass, incident.StepName, incident.PlanHash)
+			status.Order.ID = digest(taskUID, incident.ID, incident.Pass, incident.Attempts, incident.StepName, incident.PlanHash)
 		}
 	} else if d.pick(2) == 1 {
 		status.Order = nil

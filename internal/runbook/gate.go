@@ -84,12 +84,16 @@ func checkTarget(gate Gate) (Passage, Problem) {
 	return "", Problem{}
 }
 
-// checkStamp lets an order pass that already left its stamp: running it again only finishes or confirms it.
+// checkStamp lets an order pass that already left its stamp: running it again only finishes or confirms it. An order that cannot have
+// run meets with the stamp of an earlier one that had the same ID, since the operator had not seen that stamp when it gave it up.
 func checkStamp(gate Gate) (Passage, Problem) {
-	if gate.Target.LastOrder == gate.Order.ID {
-		return PassageRun, Problem{}
+	switch {
+	case gate.Target.LastOrder != gate.Order.ID:
+		return "", Problem{}
+	case gate.Untried:
+		return PassageWithdraw, Problem{aiopsv1.ReasonInterrupted, "an earlier order of this step left its stamp on the target"}
 	}
-	return "", Problem{}
+	return PassageRun, Problem{}
 }
 
 // checkImage compares the target with the one that was judged. An order that cannot have run is superseded; one that may have is

@@ -101,8 +101,14 @@ func (m *machine) stepText(name string) string {
 	return fmt.Sprintf("Step %q %d/%d", name, m.in.Plan.step(name)+1, len(m.in.Plan.Steps))
 }
 
+// orderID is made from what status holds, so that every process finds the same. Attempts are in it: whatever was executed, the next
+// order has another ID, and the stamp of one never stands for another.
 func (m *machine) orderID(incident *aiopsv1.Incident, stepName string) string {
-	return digest(m.in.Task.UID, incident.ID, incident.Pass, stepName, m.in.Plan.Hash)
+	return m.orderIDAfter(incident, stepName, incident.Attempts)
+}
+
+func (m *machine) orderIDAfter(incident *aiopsv1.Incident, stepName string, attempts int32) string {
+	return digest(m.in.Task.UID, incident.ID, incident.Pass, attempts, stepName, m.in.Plan.Hash)
 }
 
 // observedID is the same in every pass: what would have been done is told once per incident.
@@ -166,6 +172,23 @@ func (m *machine) dropOrder(problem Problem) {
 
 func (m *machine) leftStamp(order *aiopsv1.Order) bool {
 	return m.in.Target != nil && m.in.Target.LastOrder == order.ID
+}
+
+// bookStamp books an order that was withdrawn or refused and yet left its stamp, which the operator could not see at that moment. It
+// is not judged, and nothing of the next order may be taken for it.
+func (m *machine) bookStamp() {
+	incident := m.status.Incident
+	if incident == nil || m.in.Target.LastOrder != m.orderID(incident, incident.StepName) {
+		return
+	}
+	step, found := m.in.Plan.Step(incident.StepName)
+	if !found {
+		return
+	}
+	m.event(Event{Warning: true, Reason: EventInterrupted, Action: string(step.Action),
+		Message: m.stepText(step.Name) + ": an order left its stamp on the target before it was given up; it counts as executed and is not judged"})
+	m.countExecution(string(step.Action))
+	m.advance(false)
 }
 
 // countExecution books an action that ran. Accompanying ones are no load on the target: they use up no budget.

@@ -82,7 +82,11 @@ func (m *machine) ordered(order *aiopsv1.Order) bool {
 	if _, found := m.in.Plan.Step(order.StepName); !found || incident == nil || incident.StepName != order.StepName {
 		return false
 	}
-	return order.ID == m.orderID(incident, order.StepName)
+	attempts := incident.Attempts
+	if order.State != aiopsv1.OrderRecorded {
+		attempts-- // it was counted when it had run
+	}
+	return order.ID == m.orderIDAfter(incident, order.StepName, attempts)
 }
 
 func (m *machine) answerReset() bool {
@@ -234,6 +238,7 @@ func (m *machine) findTarget() bool {
 func (m *machine) settleOrder() bool {
 	order := m.status.Order
 	if order == nil {
+		m.bookStamp()
 		return false
 	}
 	if order.State != aiopsv1.OrderRecorded {

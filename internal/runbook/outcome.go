@@ -155,7 +155,7 @@ func RefusedByAction(in Input, refusal Refusal) Decision {
 		m.keep()
 		return m.finish()
 	}
-	if decidedAnew(refusal.Reason) || refusal.Wait && !m.waitedInVain(order, refusal.Reason) {
+	if decidedAnew(refusal.Reason) || m.leftStamp(order) || refusal.Wait && !m.waitedInVain(order, refusal.Reason) {
 		return Withdrawn(in, refusal.Problem)
 	}
 	if len(m.in.Plan.Steps) == 0 {

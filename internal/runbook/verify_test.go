@@ -96,7 +96,7 @@ func TestTheSignalsWindowIsAddedToTheStepsTime(t *testing.T) {
 	in := s.input()
 	in.SpecProblem = nil
 	s.task.Status.Incident = &aiopsv1.Incident{ID: "i", Pass: 1, StepName: "restart", PlanHash: in.Plan.Hash, TargetUID: targetUID}
-	s.task.Status.Order = &aiopsv1.Order{StepName: "restart", State: aiopsv1.OrderRecorded, Action: "Restart", ID: digest(taskUID, "i", int32(1), "restart", in.Plan.Hash)}
+	s.task.Status.Order = &aiopsv1.Order{StepName: "restart", State: aiopsv1.OrderRecorded, Action: "Restart", ID: digest(taskUID, "i", int32(1), int32(0), "restart", in.Plan.Hash)}
 	got := Executed(in, Execution{After: in.Target.Image()}).Status.Order.DeadlineTime
 	if !got.Equal(*at(900 * time.Second)) {
 		t.Errorf("deadline %s, want 600 s and the window of 300 s from now", got)
