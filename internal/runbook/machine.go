@@ -13,8 +13,13 @@ const (
 	planRetry = time.Minute
 	// waitRetry is how soon a step that waits for something without an event (a budget, a quota) is planned again.
 	waitRetry = 15 * time.Second
-	// stormRetry is how soon a step that a storm holds back is looked at again: many wait, and all of them write when they do.
-	stormRetry = 2 * time.Minute
+	// waitPromise is the time that is shown for the end of a wait that nobody knows the end of. It is looked at much sooner; what is shown
+	// is written, and so must not move each time.
+	waitPromise = 5 * time.Minute
+	// stormRetry is how soon a step that a storm holds back is looked at again, and stormPromise what is shown: many wait, and all of
+	// them write when it passes.
+	stormRetry   = 2 * time.Minute
+	stormPromise = 10 * time.Minute
 	// withdrawBackoff keeps a withdrawn order from being written again at once.
 	withdrawBackoff = 10 * time.Second
 	// withdrawJitter spreads the retries of tasks that stepped back for each other.
@@ -55,7 +60,7 @@ func (m *machine) say(phase, reason, message string) {
 	m.phase, m.reason, m.message, m.nextAllowed = phase, reason, message, time.Time{}
 }
 
-// block says why a due step is not run, and when it is looked at again. A time that was promised stays until it has passed, so
+// block says why a due step is not run, and until when at the latest. A time that was promised stays until it has passed, so
 // that waiting for something without a known end is not written in every pass.
 func (m *machine) block(problem Problem, until time.Time) {
 	before := m.in.Task.Status.Decision

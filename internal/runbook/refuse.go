@@ -7,10 +7,12 @@ import (
 	aiopsv1 "github.com/example/aiops-operator/api/v1"
 )
 
-// limit is one reason not to act now, and when it is looked at again.
+// limit is one reason not to act now, and until when at the latest.
 type limit struct {
 	problem Problem
 	until   time.Time
+	// retry is how soon it is looked at again, since it may end earlier. Zero: it does not.
+	retry time.Duration
 }
 
 // limited blocks the step if any limit forbids acting on the target now.
@@ -20,6 +22,9 @@ func (m *machine) limited() bool {
 		return false
 	}
 	m.block(hit.problem, hit.until)
+	if hit.retry > 0 {
+		m.at(m.in.Now.Add(hit.retry))
+	}
 	return true
 }
 
@@ -37,18 +42,18 @@ func busy(in Input, _ *aiopsv1.AITaskStatus) *limit {
 	if in.Fleet.BusyTask == "" {
 		return nil
 	}
-	until := in.Fleet.BusyUntil
-	if !until.After(in.Now) {
-		until = in.Now.Add(waitRetry)
+	problem := Problem{aiopsv1.ReasonTargetBusy, fmt.Sprintf("AITask %q has an unfinished order on %s; this task waits for it", in.Fleet.BusyTask, in.Target.Summary)}
+	if until := in.Fleet.BusyUntil; until.After(in.Now) {
+		return &limit{problem: problem, until: until}
 	}
-	return &limit{Problem{aiopsv1.ReasonTargetBusy, fmt.Sprintf("AITask %q has an unfinished order on %s; this task waits for it", in.Fleet.BusyTask, in.Target.Summary)}, until}
+	return &limit{problem: problem, until: in.Now.Add(waitPromise), retry: waitRetry}
 }
 
 func storm(in Input, _ *aiopsv1.AITaskStatus) *limit {
 	if in.Fleet.Storm == nil {
 		return nil
 	}
-	return &limit{*in.Fleet.Storm, in.Now.Add(stormRetry)}
+	return &limit{problem: *in.Fleet.Storm, until: in.Now.Add(stormPromise), retry: stormRetry}
 }
 
 // cooldown counts from the later of two memories: this task's status and the target's stamp, which is written in the same
@@ -68,7 +73,7 @@ func cooldown(in Input, status *aiopsv1.AITaskStatus) *limit {
 	if !in.Now.Before(until) {
 		return nil
 	}
-	return &limit{Problem{aiopsv1.ReasonCooldown, fmt.Sprintf("Next action allowed at %s (cooldown %s after %s)", clock(until), span(in.Plan.Cooldown), clock(last))}, until}
+	return &limit{Problem{aiopsv1.ReasonCooldown, fmt.Sprintf("Next action allowed at %s (cooldown %s after %s)", clock(until), span(in.Plan.Cooldown), clock(last))}, until, 0}
 }
 
 func budget(in Input, status *aiopsv1.AITaskStatus) *limit {
@@ -84,5 +89,5 @@ func budget(in Input, status *aiopsv1.AITaskStatus) *limit {
 	}
 	until := recent[len(recent)-in.Plan.MaxActions].Add(in.Plan.Period)
 	return &limit{Problem{aiopsv1.ReasonBudgetExhausted, fmt.Sprintf("%s within %s have run, which is all that limits.maxActions allows; the next is allowed at %s",
-		count(in.Plan.MaxActions, "action", "actions"), span(in.Plan.Period), clock(until))}, until}
+		count(in.Plan.MaxActions, "action", "actions"), span(in.Plan.Period), clock(until))}, until, 0}
 }

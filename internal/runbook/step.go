@@ -125,7 +125,8 @@ func (m *machine) refuse(step aiopsv1.Step, refusal Refusal) bool {
 		since := m.waitingSince(refusal.Reason)
 		end := since.Add(timeoutOf(step))
 		if m.in.Now.Before(end) {
-			m.block(refusal.Problem, earlier(m.in.Now.Add(waitRetry), end))
+			m.block(refusal.Problem, end)
+			m.at(m.in.Now.Add(waitRetry))
 			return true
 		}
 	}
