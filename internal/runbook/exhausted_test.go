@@ -77,6 +77,43 @@ func TestExhaustedIsLeftOnlyAsDocumented(t *testing.T) {
 			s.heal()
 			s.wait(time.Hour)
 		}, false},
+		"recovery, and then nobody sees it": {func(s *story) { s.heal(); s.wait(2 * time.Minute); s.blind(); s.wait(2 * time.Hour) }, false},
+		"recovery, seen again for almost that long": {func(s *story) {
+			s.heal()
+			s.wait(30 * time.Minute)
+			s.blind()
+			s.wait(time.Minute)
+			s.heal()
+			s.wait(3599 * time.Second)
+		}, false},
+		"recovery, seen again for that long": {func(s *story) {
+			s.heal()
+			s.wait(30 * time.Minute)
+			s.blind()
+			s.wait(time.Minute)
+			s.heal()
+			s.wait(3600 * time.Second)
+		}, true},
+		"recovery of a workload that is unavailable in between": {func(s *story) {
+			s.heal()
+			s.wait(30 * time.Minute)
+			s.target.Available = false
+			s.wait(time.Minute)
+			s.target.Available = true
+			s.wait(3599 * time.Second)
+		}, false},
+		"recovery, over a restart": {func(s *story) {
+			s.heal()
+			s.wait(30 * time.Minute)
+			s.observation = Observation{}
+			s.wait(3599 * time.Second)
+		}, false},
+		"recovery for that long after a restart": {func(s *story) {
+			s.heal()
+			s.wait(30 * time.Minute)
+			s.observation = Observation{}
+			s.wait(3600 * time.Second)
+		}, true},
 		"the signal unknown": {func(s *story) { s.blind(); s.wait(24 * time.Hour) }, false},
 		"another target":     {func(s *story) { s.target.UID = "another" }, true},
 		"a broken configuration that is mended": {func(s *story) {
@@ -115,6 +152,11 @@ func TestExhaustedKeepsItsReasonThroughRecoveryAndRelapse(t *testing.T) {
 	s.wait(10 * time.Minute)
 	if got, want := s.task.Status.Decision.Message, "Recovered without further action; leaves Exhausted at 2026-01-01T07:01:00Z if it lasts"; got != want {
 		t.Errorf("recovered: message %q, want %q", got, want)
+	}
+	s.blind()
+	s.settle()
+	if got, want := s.task.Status.Decision.Message, "Recovered without further action; leaves Exhausted once it is seen to last for 3600s"; got != want {
+		t.Errorf("recovered and then unknown: message %q, want %q", got, want)
 	}
 	s.breach()
 	s.settle()

@@ -263,8 +263,8 @@ func (m *machine) followRecovery() bool {
 		}
 		return false
 	}
-	if incident.Exhausted && m.verdict() == aiopsv1.VerdictBreached {
-		incident.RecoveredTime = nil
+	if incident.Exhausted {
+		m.leaveExhausted()
 		return false
 	}
 	end := incident.RecoveredTime.Add(m.in.Plan.Recurrence)
@@ -275,6 +275,32 @@ func (m *machine) followRecovery() bool {
 		m.status.Incident = nil
 	}
 	return false
+}
+
+// leaveExhausted closes an exhausted incident once this process has seen recovery last for recurrenceSeconds without a break. What
+// nobody saw did not last: after an Unknown, or a restart, it is seen anew.
+func (m *machine) leaveExhausted() {
+	if m.verdict() == aiopsv1.VerdictBreached {
+		m.status.Incident.RecoveredTime = nil
+		return
+	}
+	end := m.leavesExhausted()
+	switch {
+	case end.IsZero():
+	case m.in.Now.Before(end):
+		m.at(end)
+	default:
+		m.status.Incident = nil
+	}
+}
+
+// leavesExhausted is when recovery has lasted for long enough, if it lasts. Zero: it is not seen now.
+func (m *machine) leavesExhausted() time.Time {
+	since := m.in.Observation.RecoveringSince
+	if since.IsZero() {
+		return time.Time{}
+	}
+	return later(since, m.status.Incident.RecoveredTime.Or(since)).Add(m.in.Plan.Recurrence)
 }
 
 // recovered says whether recovery has held, not counting anything before the given time; if it is holding, it asks to be woken
@@ -322,8 +348,11 @@ func (m *machine) stayExhausted() bool {
 		return false
 	}
 	if incident.RecoveredTime != nil {
-		m.say(aiopsv1.PhaseExhausted, aiopsv1.ReasonRecovered, fmt.Sprintf("Recovered without further action; leaves Exhausted at %s if it lasts",
-			clock(incident.RecoveredTime.Add(m.in.Plan.Recurrence))))
+		when := "once it is seen to last for " + span(m.in.Plan.Recurrence)
+		if end := m.leavesExhausted(); !end.IsZero() {
+			when = fmt.Sprintf("at %s if it lasts", clock(end))
+		}
+		m.say(aiopsv1.PhaseExhausted, aiopsv1.ReasonRecovered, "Recovered without further action; leaves Exhausted "+when)
 		return true
 	}
 	if m.phase != aiopsv1.PhaseExhausted {
