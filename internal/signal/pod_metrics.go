@@ -3,13 +3,10 @@ package signal
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
-	metricsv1beta1 "k8s.io/metrics/pkg/apis/metrics/v1beta1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	aiopsv1 "github.com/example/aiops-operator/api/v1"
 	"github.com/example/aiops-operator/internal/target"
@@ -21,8 +18,6 @@ const (
 	// metricsMaxAge is how old usage may be. metrics-server measures every 15 seconds, and a node that stopped reporting keeps
 	// its last numbers for a while.
 	metricsMaxAge = 2 * time.Minute
-	// Up to this many pods are read one by one; for more, one list of the namespace costs less.
-	metricsSingleReads = 8
 )
 
 // PodUsage is what the containers of one pod used, as measured at Time: CPU in cores, memory in bytes.
@@ -37,80 +32,10 @@ type ContainerUsage struct {
 	Memory float64
 }
 
-// PodUsageReader reads the usage of the named pods of a namespace. A pod without usage is absent from the answer; an error
+// PodUsageReader reads the usage of the named pods of a namespace, as of now or a few seconds before. A pod without usage is absent from the answer; an error
 // means that nothing is known. Source: the metrics.k8s.io API, which a metrics-server serves.
 type PodUsageReader interface {
-	ReadPodUsage(ctx context.Context, namespace string, names []string) (map[string]PodUsage, error)
-}
-
-// MetricsAPI reads usage from metrics.k8s.io.
-type MetricsAPI struct {
-	reader client.Reader
-}
-
-// NewMetricsAPI returns a reader of usage. reader must not be cached (metrics.k8s.io cannot be watched), and its scheme must
-// know k8s.io/metrics/pkg/apis/metrics/v1beta1.
-func NewMetricsAPI(reader client.Reader) *MetricsAPI {
-	return &MetricsAPI{reader: reader}
-}
-
-// ReadPodUsage reads the usage of the named pods.
-func (m *MetricsAPI) ReadPodUsage(ctx context.Context, namespace string, names []string) (map[string]PodUsage, error) {
-	if len(names) > metricsSingleReads {
-		return m.list(ctx, namespace, names)
-	}
-	usage := make(map[string]PodUsage, len(names))
-	for _, name := range names {
-		var metrics metricsv1beta1.PodMetrics
-		err := m.reader.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, &metrics)
-		if missing(err) {
-			continue
-		}
-		if err != nil {
-			return nil, fmt.Errorf("read the usage of pod %s/%s: %w", namespace, name, err)
-		}
-		usage[name] = usageOf(metrics)
-	}
-	return usage, nil
-}
-
-func (m *MetricsAPI) list(ctx context.Context, namespace string, names []string) (map[string]PodUsage, error) {
-	var all metricsv1beta1.PodMetricsList
-	if err := m.reader.List(ctx, &all, client.InNamespace(namespace)); err != nil {
-		return nil, fmt.Errorf("list the usage of the pods of namespace %s: %w", namespace, err)
-	}
-	wanted := make(map[string]bool, len(names))
-	for _, name := range names {
-		wanted[name] = true
-	}
-	usage := make(map[string]PodUsage, len(names))
-	for _, metrics := range all.Items {
-		if wanted[metrics.Name] {
-			usage[metrics.Name] = usageOf(metrics)
-		}
-	}
-	return usage, nil
-}
-
-// missing says that the API answered that it has nothing about this pod, as opposed to that there is no such API.
-func missing(err error) bool {
-	var status apierrors.APIStatus
-	if !apierrors.IsNotFound(err) || !errors.As(err, &status) {
-		return false
-	}
-	details := status.Status().Details
-	return details != nil && details.Name != "" && len(details.Causes) == 0 // a cause says that the answer was not the API's
-}
-
-func usageOf(metrics metricsv1beta1.PodMetrics) PodUsage {
-	usage := PodUsage{Time: metrics.Timestamp.Time, Containers: make(map[string]ContainerUsage, len(metrics.Containers))}
-	for _, container := range metrics.Containers {
-		usage.Containers[container.Name] = ContainerUsage{
-			CPU:    container.Usage.Cpu().AsApproximateFloat64(),
-			Memory: container.Usage.Memory().AsApproximateFloat64(),
-		}
-	}
-	return usage
+	ReadPodUsage(ctx context.Context, namespace string, names []string, now time.Time) (map[string]PodUsage, error)
 }
 
 // usedAndMeant is what one pod used and what it was meant to use, in the same unit.
@@ -143,7 +68,7 @@ func measurePods(ctx context.Context, request Request, reader PodUsageReader, co
 	}
 	ctx, cancel := context.WithTimeout(ctx, metricsTimeout)
 	defer cancel()
-	usage, err := reader.ReadPodUsage(ctx, request.Target.Reference.Namespace, names)
+	usage, err := reader.ReadPodUsage(ctx, request.Target.Reference.Namespace, names, request.Now)
 	if err != nil {
 		problem := metricsProblem(ctx, request, err)
 		return nil, &problem

@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -17,7 +20,6 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
-	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	aiopsv1 "github.com/example/aiops-operator/api/v1"
 	"github.com/example/aiops-operator/internal/target"
@@ -29,7 +31,7 @@ type usageReader struct {
 	err   error
 }
 
-func (u usageReader) ReadPodUsage(context.Context, string, []string) (map[string]PodUsage, error) {
+func (u usageReader) ReadPodUsage(context.Context, string, []string, time.Time) (map[string]PodUsage, error) {
 	return u.usage, u.err
 }
 
@@ -148,26 +150,70 @@ func TestErrorsOfTheMetricsAPIAreTypedAndStayInside(t *testing.T) {
 	}
 }
 
-func TestMetricsAPIReadsFewPodsOneByOneAndManyAtOnce(t *testing.T) {
+// countingMetrics serves the usage of pods pod-0, pod-1 and so on, and counts how it is asked.
+type countingMetrics struct {
+	client.Reader
+	gets, lists atomic.Int32
+	failure     error
+	// listing, if set, is told of each list, which then waits until it is answered.
+	listing chan struct{}
+}
+
+func newCountingMetrics(t *testing.T, pods int) *countingMetrics {
+	t.Helper()
 	scheme := runtime.NewScheme()
 	if err := metricsv1beta1.AddToScheme(scheme); err != nil {
 		t.Fatal(err)
 	}
-	var objects []client.Object
-	var names []string
-	for i := range metricsSingleReads + 1 {
-		name := fmt.Sprintf("pod-%d", i)
-		names = append(names, name)
-		objects = append(objects, &metricsv1beta1.PodMetrics{
+	builder := fake.NewClientBuilder().WithScheme(scheme)
+	for _, name := range podNames(pods) {
+		builder = builder.WithObjects(&metricsv1beta1.PodMetrics{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name}, Timestamp: metav1.NewTime(at(0)),
 			Containers: []metricsv1beta1.ContainerMetrics{{Name: "app", Usage: corev1.ResourceList{
 				corev1.ResourceCPU: resource.MustParse("1500000n"), corev1.ResourceMemory: resource.MustParse("64Mi"),
 			}}},
 		})
 	}
+	return &countingMetrics{Reader: builder.Build()}
+}
+
+func podNames(pods int) []string {
+	var names []string
+	for i := range pods {
+		names = append(names, fmt.Sprintf("pod-%d", i))
+	}
+	return names
+}
+
+func (c *countingMetrics) Get(ctx context.Context, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
+	c.gets.Add(1)
+	return c.Reader.Get(ctx, key, object, options...)
+}
+
+func (c *countingMetrics) List(ctx context.Context, list client.ObjectList, options ...client.ListOption) error {
+	c.lists.Add(1)
+	if c.listing != nil {
+		c.listing <- struct{}{}
+		<-c.listing
+	}
+	if c.failure != nil {
+		return c.failure
+	}
+	return c.Reader.List(ctx, list, options...)
+}
+
+func (c *countingMetrics) expect(t *testing.T, gets, lists int32) {
+	t.Helper()
+	if c.gets.Load() != gets || c.lists.Load() != lists {
+		t.Errorf("%d gets and %d lists, want %d and %d", c.gets.Load(), c.lists.Load(), gets, lists)
+	}
+}
+
+func TestMetricsAPIReadsFewPodsOneByOneAndManyAtOnce(t *testing.T) {
+	names := podNames(metricsSingleReads + 1)
 	for name, test := range map[string]struct {
 		asked       []string
-		gets, lists int
+		gets, lists int32
 		want        int
 	}{
 		"few":                 {names[:metricsSingleReads], metricsSingleReads, 0, metricsSingleReads},
@@ -176,27 +222,85 @@ func TestMetricsAPIReadsFewPodsOneByOneAndManyAtOnce(t *testing.T) {
 		"many, one without":   {append([]string{"absent"}, names[:metricsSingleReads]...), 0, 1, metricsSingleReads},
 	} {
 		t.Run(name, func(t *testing.T) {
-			gets, lists := 0, 0
-			reader := interceptor.NewClient(fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).Build(), interceptor.Funcs{
-				Get: func(ctx context.Context, inner client.WithWatch, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
-					gets++
-					return inner.Get(ctx, key, object, options...)
-				},
-				List: func(ctx context.Context, inner client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
-					lists++
-					return inner.List(ctx, list, options...)
-				},
-			})
-			got, err := NewMetricsAPI(reader).ReadPodUsage(t.Context(), "shop", test.asked)
-			if err != nil || len(got) != test.want || gets != test.gets || lists != test.lists {
-				t.Fatalf("%d pods with %d gets and %d lists, %v", len(got), gets, lists, err)
+			served := newCountingMetrics(t, len(names))
+			got, err := NewMetricsAPI(served).ReadPodUsage(t.Context(), "shop", test.asked, at(0))
+			if err != nil || len(got) != test.want {
+				t.Fatalf("%d pods, %v, want %d", len(got), err, test.want)
 			}
+			served.expect(t, test.gets, test.lists)
 			usage := got["pod-0"].Containers["app"]
 			if usage.CPU != 0.0015 || usage.Memory != 64<<20 || !got["pod-0"].Time.Equal(at(0)) {
 				t.Errorf("usage %+v", got["pod-0"])
 			}
 		})
 	}
+}
+
+func TestManyTasksOfANamespaceShareOneList(t *testing.T) {
+	served := newCountingMetrics(t, 40)
+	usage := NewMetricsAPI(served)
+	read := func(namespace string, names []string, now time.Time) {
+		t.Helper()
+		got, err := usage.ReadPodUsage(t.Context(), namespace, names, now)
+		if err != nil || namespace == "shop" && len(got) != len(names) {
+			t.Fatalf("usage of %v: %v, %v", names, got, err)
+		}
+	}
+	for task := range 20 {
+		read("shop", podNames(40)[2*task:2*task+2], at(time.Duration(task)*10*time.Millisecond))
+	}
+	served.expect(t, metricsSingleReads, 1)
+	read("shop", podNames(40), at(5*second))
+	served.expect(t, metricsSingleReads, 1)
+
+	read("shop", podNames(1), at(6*second))
+	served.expect(t, metricsSingleReads+1, 1)
+	read("shop", podNames(40), at(6*second))
+	served.expect(t, metricsSingleReads+1, 2)
+
+	read("another", podNames(40), at(6*second))
+	served.expect(t, metricsSingleReads+1, 3)
+	if len(usage.namespaces) != 2 {
+		t.Errorf("%d namespaces are remembered, want the 2 that were asked about", len(usage.namespaces))
+	}
+	read("another", podNames(40), at(minute))
+	if len(usage.namespaces) != 1 {
+		t.Errorf("%d namespaces are remembered, want the one that is asked about", len(usage.namespaces))
+	}
+}
+
+func TestAFailedListIsNobodysAnswer(t *testing.T) {
+	served := newCountingMetrics(t, 40)
+	usage := NewMetricsAPI(served)
+	served.failure = apierrors.NewServiceUnavailable("later")
+	if got, err := usage.ReadPodUsage(t.Context(), "shop", podNames(40), at(0)); err == nil {
+		t.Errorf("usage %v, want the error", got)
+	}
+	served.failure = nil
+	if got, err := usage.ReadPodUsage(t.Context(), "shop", podNames(40), at(0)); err != nil || len(got) != 40 {
+		t.Errorf("usage %v, %v, want that of all pods", got, err)
+	}
+}
+
+func TestWhoWaitsForAListGivesUpInTime(t *testing.T) {
+	served := newCountingMetrics(t, 40)
+	served.listing = make(chan struct{})
+	usage := NewMetricsAPI(served)
+	var working sync.WaitGroup
+	working.Go(func() {
+		if _, err := usage.ReadPodUsage(t.Context(), "shop", podNames(40), at(0)); err != nil {
+			t.Errorf("the one that lists: %v", err)
+		}
+	})
+	<-served.listing
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := usage.ReadPodUsage(ctx, "shop", podNames(40), at(0)); !errors.Is(err, context.Canceled) {
+		t.Errorf("the one that waits: %v, want the end of its time", err)
+	}
+	served.listing <- struct{}{}
+	working.Wait()
+	served.expect(t, 0, 1)
 }
 
 func TestMetricsAPITellsAMissingPodFromAMissingAPI(t *testing.T) {
