@@ -75,6 +75,8 @@ type Input struct {
 	// Target is the workload; nil when there is none, and TargetProblem says why.
 	Target        *Target
 	TargetProblem *Problem
+	// TargetSummary names the target that the spec refers to, such as Deployment/web, where there is none. Empty: it is not known.
+	TargetSummary string
 	Observation   Observation
 	Fleet         Fleet
 	// Proposals are the steps that were planned in this pass. Next asks for one more when it needs it.

@@ -411,6 +411,8 @@ func (m *machine) weighUnknown() {
 	judgement := m.in.Observation.Judgement
 	incident := m.status.Incident
 	switch {
+	case judgement.Reading.Resting && incident != nil && incident.RecoveredTime == nil:
+		m.say(aiopsv1.PhaseBreached, judgement.Reason, judgement.Message+"; the open incident waits for that")
 	case judgement.Reading.Resting:
 		m.say(aiopsv1.PhaseWatching, judgement.Reason, judgement.Message)
 	case incident != nil && incident.RecoveredTime == nil:

@@ -182,6 +182,27 @@ func TestWhatRestsIsNotCalledBroken(t *testing.T) {
 	s.wantLog("+0s Watching/RolloutInProgress")
 }
 
+func TestAnOpenIncidentWaitsForARolloutAndSaysSo(t *testing.T) {
+	s := newStory(t, specOf(step("restart", aiopsv1.ActionRestart)))
+	s.refusals["restart"] = refusal(aiopsv1.ReasonQuotaExceeded, true)
+	s.breach()
+	s.wait(65 * time.Second)
+	s.log = nil
+	s.reading = Reading{Resting: true, Reason: aiopsv1.ReasonRolloutInProgress, Message: "Deployment/web is rolling out"}
+	s.wait(10 * time.Minute)
+	s.wantWords("+65s Breached/RolloutInProgress")
+	if got, want := s.task.Status.Decision.Message, "Deployment/web is rolling out; the open incident waits for that"; got != want {
+		t.Errorf("message %q, want %q", got, want)
+	}
+	s.heal()
+	s.wait(2 * time.Minute)
+	s.reading = Reading{Resting: true, Reason: aiopsv1.ReasonRolloutInProgress, Message: "Deployment/web is rolling out"}
+	s.settle()
+	if got := s.task.Status; got.Phase != aiopsv1.PhaseWatching || got.Decision.Message != "Deployment/web is rolling out" {
+		t.Errorf("after the recovery %s: %q, want Watching", got.Phase, got.Decision.Message)
+	}
+}
+
 func TestASignalThatGoesBlindInAnIncidentHoldsEverything(t *testing.T) {
 	s := newStory(t, specOf(step("restart", aiopsv1.ActionRestart)))
 	s.refusals["restart"] = refusal(aiopsv1.ReasonQuotaExceeded, true)

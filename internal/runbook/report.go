@@ -30,6 +30,7 @@ func (m *machine) judging() bool {
 func (m *machine) reportTarget() {
 	target := m.in.Target
 	if target == nil {
+		m.reportMissingTarget()
 		return
 	}
 	if m.status.Target == nil || m.status.Target.UID != target.UID {
@@ -43,6 +44,15 @@ func (m *machine) reportTarget() {
 	if m.judging() {
 		m.proveRevision(out)
 	}
+}
+
+// reportMissingTarget names the target that is looked for. What is known of another one is not known of it.
+func (m *machine) reportMissingTarget() {
+	summary := cut(m.in.TargetSummary, 512)
+	if summary == "" || m.status.Target != nil && m.status.Target.Summary == summary {
+		return
+	}
+	m.status.Target = &aiopsv1.TargetStatus{Summary: summary}
 }
 
 // proveRevision notes the revision in force as healthy once it has been so for recoverySeconds: where a Rollback goes to.

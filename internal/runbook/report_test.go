@@ -1,6 +1,7 @@
 package runbook
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -266,6 +267,34 @@ func TestTheTargetsStatusBelongsToOneTarget(t *testing.T) {
 	want := &aiopsv1.TargetStatus{Summary: "Deployment/web", UID: "another", Revision: "web-1"}
 	if difference := cmp.Diff(want, s.task.Status.Target); difference != "" {
 		t.Errorf("with another target (-want +got):\n%s", difference)
+	}
+}
+
+func TestAMissingTargetIsNamedAndNothingIsKnownOfIt(t *testing.T) {
+	s := newStory(t, specOf(step("restart", aiopsv1.ActionRestart)))
+	s.wait(2 * time.Minute)
+	s.target = nil
+	in := s.input()
+	tests := map[string]struct {
+		summary string
+		before  *aiopsv1.TargetStatus
+		want    *aiopsv1.TargetStatus
+	}{
+		"the same one":       {"Deployment/web", s.task.Status.Target, s.task.Status.Target},
+		"another one":        {"Deployment/shop", s.task.Status.Target, &aiopsv1.TargetStatus{Summary: "Deployment/shop"}},
+		"the first one":      {"Deployment/web", nil, &aiopsv1.TargetStatus{Summary: "Deployment/web"}},
+		"one without a name": {"", s.task.Status.Target, s.task.Status.Target},
+		"a long name":        {strings.Repeat("x", 600), nil, &aiopsv1.TargetStatus{Summary: strings.Repeat("x", 509) + "..."}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			in.Task = s.task.DeepCopy()
+			in.Task.Status.Target = test.before.DeepCopy()
+			in.TargetSummary = test.summary
+			if difference := cmp.Diff(test.want, Next(in).Status.Target); difference != "" {
+				t.Errorf("target (-want +got):\n%s", difference)
+			}
+		})
 	}
 }
 
