@@ -97,6 +97,32 @@ var _ = Describe("Rollback", func() {
 		Expect(plan(ctx, rollback, request(ctx, reference, "gone")).Message).To(HaveSuffix("to 2 (web:2)"))
 	}, kinds())
 
+	DescribeTable("goes back beyond a restart of the bad release", func(ctx SpecContext, kind string) {
+		reference := create(ctx, workload(kind, namespace, "web:1"))
+		good := state(ctx, reference).Revision
+		bad := release(ctx, reference, "web:bad")
+		eventuallyStuck(ctx, reference, bad)
+		restart := action.NewRestart(acting, acting)
+		restarted := execute(ctx, restart, planAndOrder(ctx, restart, "order-1", action.Request{Target: live(ctx, reference)}))
+		Eventually(ctx, func(ctx context.Context) string {
+			if after := state(ctx, reference); after.Generation == restarted.After.Generation {
+				return after.Revision
+			}
+			return ""
+		}).Should(And(Not(BeEmpty()), Not(Equal(bad))), "a restart is a revision of its own")
+
+		recorded := planAndOrder(ctx, rollback, "order-2", request(ctx, reference, ""))
+		Expect(recorded.Order.Revision).To(Equal(good))
+		execute(ctx, rollback, recorded)
+		eventuallyWell(ctx, reference)
+		Expect(imageOf(ctx, reference)).To(Equal("web:1"))
+
+		By("planning another one: the bad release is not gone back to in its form from before the restart")
+		_, refusal, err := rollback.Plan(ctx, request(ctx, reference, ""))
+		Expect(err).NotTo(HaveOccurred())
+		Expect(refusal).To(HaveField("Reason", aiopsv1.ReasonNoEarlierRevision))
+	}, kinds())
+
 	DescribeTable("has nowhere to go from the first revision", func(ctx SpecContext, kind string) {
 		reference := create(ctx, workload(kind, namespace, "web:1"))
 		_, refusal, err := rollback.Plan(ctx, request(ctx, reference, state(ctx, reference).Revision))

@@ -51,7 +51,7 @@ func rules() []rbacv1.PolicyRule {
 		rule("apps", "daemonsets", "get", "list", "watch", "patch"),
 		rule("apps", "replicasets", "get", "list", "watch"),
 		rule("apps", "controllerrevisions", "get", "list", "watch"),
-		rule("autoscaling", "horizontalpodautoscalers", "get", "list", "watch"),
+		rule("autoscaling", "horizontalpodautoscalers", "list", "watch"),
 		rule("", "pods", "get", "list", "watch", "delete"),
 		rule("", "pods/eviction", "create"),
 	}

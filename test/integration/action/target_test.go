@@ -75,6 +75,22 @@ var _ = Describe("The state of a target", func() {
 		Expect(state(ctx, reference)).To(And(HaveField("Revision", BeEmpty()), HaveField("Rollout", target.Rollout{})))
 	})
 
+	DescribeTable("says that pods run what the workload names, and not while it waits for somebody", func(ctx SpecContext, kind string) {
+		object := workload(kind, namespace, "web:1")
+		switch object := object.(type) {
+		case *appsv1.StatefulSet:
+			object.Spec.UpdateStrategy.RollingUpdate = &appsv1.RollingUpdateStatefulSetStrategy{Partition: harness.Of[int32](3)}
+		case *appsv1.DaemonSet:
+			object.Spec.UpdateStrategy = appsv1.DaemonSetUpdateStrategy{Type: appsv1.OnDeleteDaemonSetStrategyType}
+		}
+		reference := create(ctx, object)
+		Expect(state(ctx, reference).RevisionRunning).To(BeTrue())
+		release(ctx, reference, "web:2")
+		staged := state(ctx, reference)
+		Expect(staged).To(And(HaveField("RevisionRunning", false), HaveField("Rollout", target.Rollout{}), HaveField("Available", staged.Replicas)))
+		Expect(staged.HeldBack).To(Equal(kind == "StatefulSet"))
+	}, Entry(nil, "StatefulSet"), Entry(nil, "DaemonSet"))
+
 	It("respects the partition of a StatefulSet", func(ctx SpecContext) {
 		set := harness.StatefulSet(namespace, name, 3, "web:1")
 		set.Spec.UpdateStrategy.RollingUpdate = &appsv1.RollingUpdateStatefulSetStrategy{Partition: harness.Of[int32](2)}
