@@ -91,8 +91,7 @@ func (m *machine) ordered(order *aiopsv1.Order) bool {
 
 func (m *machine) answerReset() bool {
 	value := m.in.Task.Annotations[aiopsv1.ResetAnnotation]
-	answered := m.status.Requests != nil && m.status.Requests.Reset == cut(value, maxRequestLength)
-	if value == "" || answered {
+	if m.status.Requests != nil && m.answered(value, m.status.Requests.Reset) || value == "" {
 		return false
 	}
 	m.requests().Reset = cut(value, maxRequestLength)
@@ -111,8 +110,7 @@ func (m *machine) answerReset() bool {
 func (m *machine) answerRun() bool {
 	m.expireRun()
 	value := m.in.Task.Annotations[aiopsv1.RunAnnotation]
-	answered := m.status.Requests != nil && m.status.Requests.Run == cut(value, maxRequestLength)
-	if value == "" || answered {
+	if m.status.Requests != nil && m.answered(value, m.status.Requests.Run) || value == "" {
 		return false
 	}
 	m.requests().Run = cut(value, maxRequestLength)
@@ -185,6 +183,17 @@ func (m *machine) requests() *aiopsv1.RequestStatus {
 		m.status.Requests = &aiopsv1.RequestStatus{}
 	}
 	return m.status.Requests
+}
+
+// answered says that a request was answered already: it is the latest one, or was made no later than that. Status remembers only the
+// latest; were an earlier one that comes back answered, and remembered in its place, the later one could come back as well.
+func (m *machine) answered(value, latest string) bool {
+	if cut(value, maxRequestLength) == latest {
+		return true
+	}
+	asked, err := requestTime(value)
+	before, _ := requestTime(latest) // one that is not understood is a problem
+	return err == nil && m.requestProblem("", latest) == "" && !asked.After(before)
 }
 
 // requestProblem says why a request is not answered, or nothing.

@@ -332,3 +332,44 @@ func TestAnExpiredRunOnWhatHasBrokenMeanwhileGoesOnWithItsIncident(t *testing.T)
 		t.Errorf("incident %+v, want %s with cause Incident", got, incident)
 	}
 }
+
+func TestARequestThatComesBackIsNotAnsweredAgain(t *testing.T) {
+	early, late := string(taskUID)+"/2026-01-01T03:00:00Z", string(taskUID)+"/2026-01-01T03:02:00Z"
+	tests := map[string]struct {
+		values []string
+		want   int
+	}{
+		"an early one after a late one":     {[]string{early, late, early}, 2},
+		"both in turn":                      {[]string{early, late, early, late}, 2},
+		"the same instant, written anew":    {[]string{late, string(taskUID) + "/2026-01-01T04:02:00+01:00"}, 1},
+		"a later instant in an earlier day": {[]string{early, string(taskUID) + "/2025-12-31T22:01:00-05:00"}, 2},
+		"after one from the future":         {[]string{string(taskUID) + "/2027-01-01T00:00:00Z", early}, 1},
+		"after one of another object":       {[]string{"copied/2026-01-01T03:02:00Z", early}, 1},
+		"after one that says nothing":       {[]string{"now", early}, 1},
+		"garbage":                           {[]string{early, "now"}, 1},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			s := newStory(t, specOf(step("restart", aiopsv1.ActionRestart)))
+			s.now = start().Add(3 * time.Minute)
+			for _, value := range test.values {
+				s.annotate(aiopsv1.ResetAnnotation, value)
+				s.settle()
+			}
+			if got := strings.Count(strings.Join(s.log, "\n"), "event Reset"); got != test.want {
+				t.Errorf("%d resets, want %d: %v", got, test.want, s.log)
+			}
+		})
+	}
+	t.Run("run", func(t *testing.T) {
+		s := newStory(t, specOf(step("page", aiopsv1.ActionNotify)))
+		s.now = start().Add(3 * time.Minute)
+		for _, value := range []string{early, late, early, late} {
+			s.annotate(aiopsv1.RunAnnotation, value)
+			s.settle()
+		}
+		if len(s.runs) != 2 {
+			t.Errorf("runs %v, want two", s.runs)
+		}
+	})
+}
