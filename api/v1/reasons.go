@@ -50,7 +50,6 @@ const (
 	ReasonVerifying        = "Verifying"
 	ReasonExhausted        = "Exhausted"
 	ReasonIdle             = "Idle"
-	ReasonNoIncident       = "NoIncident"
 )
 
 // Reasons why a signal is Unknown. Each is a typed outcome of one measurement; none of them is ever a number.
