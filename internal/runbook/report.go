@@ -55,9 +55,10 @@ func (m *machine) reportMissingTarget() {
 	m.status.Target = &aiopsv1.TargetStatus{Summary: summary}
 }
 
-// proveRevision notes the revision in force as healthy once it has been so for recoverySeconds: where a Rollback goes to.
+// proveRevision notes the revision in force as healthy once it has been so for recoverySeconds: where a Rollback goes to. One that no
+// pod runs is not.
 func (m *machine) proveRevision(out *aiopsv1.TargetStatus) {
-	if m.in.Target.Revision == "" || out.HealthyRevision == out.Revision {
+	if m.in.Target.Revision == "" || m.in.Target.AvailablePods == 0 || out.HealthyRevision == out.Revision {
 		return
 	}
 	if m.recovered(time.Time{}) {

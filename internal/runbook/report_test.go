@@ -354,3 +354,17 @@ func TestATaskThatWasNeverMeasuredSaysSo(t *testing.T) {
 		t.Errorf("status %s, want Pending and NotMeasured", encode(status))
 	}
 }
+
+func TestARevisionThatNoPodRunsIsNotProven(t *testing.T) {
+	s := newStory(t, specOf(step("restart", aiopsv1.ActionRestart)))
+	s.target.Replicas, s.target.AvailablePods = 0, 0
+	s.wait(time.Hour)
+	if got := s.task.Status.Target.HealthyRevision; got != "" {
+		t.Errorf("proven without a pod: %q", got)
+	}
+	s.target.Replicas, s.target.AvailablePods = 1, 1
+	s.settle()
+	if got := s.task.Status.Target.HealthyRevision; got != "web-8" {
+		t.Errorf("proven with a pod: %q, want web-8", got)
+	}
+}
