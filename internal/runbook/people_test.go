@@ -115,3 +115,26 @@ func TestAnOrderThatAChangeOvertookWaitsAsLong(t *testing.T) {
 		})
 	}
 }
+
+func TestAPersonsChangeIsLeftSomeTimeByATaskThatActsAtOnce(t *testing.T) {
+	spec := specOf(step("restart", aiopsv1.ActionRestart), step("back", aiopsv1.ActionRollback))
+	spec.ForSeconds, spec.Limits.CooldownSeconds = pointer(int32(0)), pointer(int32(0))
+	t.Run("verifying", func(t *testing.T) {
+		s := newStory(t, spec)
+		s.breach()
+		s.wait(time.Second)
+		s.log = nil
+		s.edit()
+		s.wait(11 * time.Second)
+		s.wantWords("+1s Blocked/Superseded", "+1s warning OrderCancelled", "+1s warning Blocked",
+			"+11s Acting/Ordered", "+11s run Rollback", "+11s Verifying/Verifying", "+11s event ActionExecuted")
+	})
+	t.Run("recorded", func(t *testing.T) {
+		s := newStory(t, spec)
+		s.atGate = func() { s.edit(); s.atGate = nil }
+		s.breach()
+		s.wait(11 * time.Second)
+		s.wantWords("+0s Acting/Ordered", "+0s warning Breached", "+0s Blocked/Superseded", "+0s event OrderWithdrawn",
+			"+10s Acting/Ordered", "+10s run Restart", "+10s Verifying/Verifying", "+10s event ActionExecuted")
+	})
+}

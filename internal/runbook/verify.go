@@ -61,9 +61,10 @@ func (m *machine) yield(order *aiopsv1.Order, change string) {
 	}
 }
 
-// patience is how long a change that somebody else made to the target is left to help: a breach must hold for that long again.
+// patience is how long a change that somebody else made to the target is left to help: a breach must hold for that long again. It is
+// never nothing, also where a task acts at once.
 func (m *machine) patience() time.Duration {
-	return max(m.in.Plan.For, m.in.Plan.Cooldown)
+	return max(m.in.Plan.For, m.in.Plan.Cooldown, withdrawBackoff)
 }
 
 func untilText(until time.Time) string {
