@@ -192,8 +192,12 @@ func (m *machine) answered(value, latest string) bool {
 		return true
 	}
 	asked, err := requestTime(value)
-	before, _ := requestTime(latest) // one that is not understood is a problem
-	return err == nil && m.requestProblem("", latest) == "" && !asked.After(before)
+	before, latestErr := requestTime(latest)
+	uid, _, _ := strings.Cut(latest, "/")
+	if err != nil || latestErr != nil || uid != string(m.in.Task.UID) || before.Sub(m.in.Now) > MaxClockSkew {
+		return false // the latest one was refused, and says nothing about when this one was made
+	}
+	return !asked.After(before)
 }
 
 // requestProblem says why a request is not answered, or nothing.

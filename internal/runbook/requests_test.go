@@ -361,6 +361,15 @@ func TestARequestThatComesBackIsNotAnsweredAgain(t *testing.T) {
 			}
 		})
 	}
+	t.Run("an early one, long after a late one", func(t *testing.T) {
+		s := newStory(t, specOf(step("restart", aiopsv1.ActionRestart)))
+		s.now = start().Add(3 * time.Minute)
+		for _, value := range []string{late, early} {
+			s.annotate(aiopsv1.ResetAnnotation, value)
+			s.wait(time.Hour)
+		}
+		s.wantWords("+180s Watching/Healthy", "+180s event Reset")
+	})
 	t.Run("run", func(t *testing.T) {
 		s := newStory(t, specOf(step("page", aiopsv1.ActionNotify)))
 		s.now = start().Add(3 * time.Minute)
