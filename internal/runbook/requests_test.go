@@ -361,6 +361,23 @@ func TestARequestThatComesBackIsNotAnsweredAgain(t *testing.T) {
 			}
 		})
 	}
+	t.Run("an early one after one that is as far ahead as clocks differ", func(t *testing.T) {
+		s := newStory(t, specOf(step("restart", aiopsv1.ActionRestart)))
+		s.now = start().Add(2*time.Minute - MaxClockSkew)
+		for _, value := range []string{late, early} {
+			s.annotate(aiopsv1.ResetAnnotation, value)
+			s.settle()
+		}
+		s.wantWords("+90s Watching/Healthy", "+90s event Reset")
+	})
+	t.Run("one that says nothing is told so", func(t *testing.T) {
+		s := newStory(t, specOf(step("restart", aiopsv1.ActionRestart)))
+		for _, value := range []string{early, "now"} {
+			s.annotate(aiopsv1.ResetAnnotation, value)
+			s.settle()
+		}
+		s.wantWords("+0s Watching/Healthy", "+0s event Reset", "+0s warning RequestRefused")
+	})
 	t.Run("an early one, long after a late one", func(t *testing.T) {
 		s := newStory(t, specOf(step("restart", aiopsv1.ActionRestart)))
 		s.now = start().Add(3 * time.Minute)
@@ -381,4 +398,15 @@ func TestARequestThatComesBackIsNotAnsweredAgain(t *testing.T) {
 			t.Errorf("runs %v, want two", s.runs)
 		}
 	})
+}
+
+func TestARunThatIsAskedForWhileSuspendedIsRefusedAtOnce(t *testing.T) {
+	s := newStory(t, specOf(step("restart", aiopsv1.ActionRestart)))
+	s.task.Spec.Suspend = pointer(true)
+	s.settle()
+	s.task.Annotations = map[string]string{aiopsv1.RunAnnotation: string(taskUID) + "/" + s.now.Format(time.RFC3339)}
+	s.settle()
+	s.task.Spec.Suspend = pointer(false)
+	s.wait(time.Hour)
+	s.wantWords("+0s Suspended/Suspended", "+0s warning RequestRefused", "+0s Watching/Healthy")
 }
