@@ -21,7 +21,7 @@ import (
 // +kubebuilder:printcolumn:name="Value",type=string,JSONPath=`.status.decision.summary`
 // +kubebuilder:printcolumn:name="Last",type=date,JSONPath=`.status.lastExecutionTime`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
-// +kubebuilder:printcolumn:name="Step",type=string,priority=1,JSONPath=`.status.incident.stepName`
+// +kubebuilder:printcolumn:name="Step",type=string,priority=1,JSONPath=`.status.decision.stepName`
 // +kubebuilder:printcolumn:name="Reason",type=string,priority=1,JSONPath=`.status.decision.reason`
 // +kubebuilder:printcolumn:name="Next",type=string,priority=1,JSONPath=`.status.decision.nextAllowedTime`
 // +kubebuilder:validation:XValidation:rule="size(self.metadata.name) <= 52",message="metadata.name must be at most 52 characters: names of other objects are made from it"

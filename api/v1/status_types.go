@@ -184,6 +184,11 @@ type Decision struct {
 	// +kubebuilder:validation:MaxLength=128
 	Reason string `json:"reason,omitempty"`
 
+	// stepName is the step that is under way or held back, or the last one of an exhausted incident.
+	// +optional
+	// +kubebuilder:validation:MaxLength=63
+	StepName string `json:"stepName,omitempty"`
+
 	// message says what happened, what was done, whether it helped and what happens next.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024

@@ -67,7 +67,7 @@ func (r *Reconciler) openGate(ctx context.Context, p *pass) (*runbook.Gate, erro
 	}
 	live := &now.task
 	gate := &runbook.Gate{
-		Input: runbook.Input{Now: p.now, Task: live, Plan: runbook.PlanOf(&live.Spec), RandomID: p.input.RandomID,
+		Input: runbook.Input{Now: p.now, Task: live, Plan: runbook.PlanOf(&live.Spec), RandomID: p.input.RandomID, TargetSummary: p.input.TargetSummary,
 			SpecProblem: runbook.Validate(&live.Spec, r.Names), Observation: p.input.Observation},
 		TaskUID: p.task.UID, Order: *p.task.Status.Order,
 		Untried: r.memory.isUntried(p.key, p.task.Status.Order.ID), ClockSkew: r.Skew.Get(),

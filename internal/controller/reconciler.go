@@ -179,6 +179,7 @@ func (r *Reconciler) forget(key types.NamespacedName) {
 
 func (r *Reconciler) resolve(ctx context.Context, p *pass) error {
 	p.ref = target.ReferenceOf(p.task.Namespace, &p.task.Spec)
+	p.input.TargetSummary = p.ref.String()
 	if p.input.SpecProblem != nil {
 		return nil
 	}
@@ -218,7 +219,7 @@ func runbookTarget(state target.State, order *aiopsv1.Order) *runbook.Target {
 	}
 	return &runbook.Target{
 		Summary: state.Reference.String(), UID: string(state.UID), Generation: state.Generation,
-		Replicas: state.Replicas, AvailablePods: state.Available, Revision: state.Revision, TemplateHash: state.TemplateHash,
+		Replicas: state.Replicas, AvailablePods: state.Available, Revision: state.Revision, RevisionRunning: state.RevisionRunning, TemplateHash: state.TemplateHash,
 		Deleting: state.Deleting, Available: available, Autoscaled: state.Autoscaler != nil, TemplateApplied: state.TemplateAppliedBy != "",
 		LastActionTime: state.LastActionTime, LastOrder: state.LastOrder,
 	}

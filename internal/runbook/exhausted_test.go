@@ -45,7 +45,7 @@ func TestPassesOverStepsThatDoNotHelpEndExhausted(t *testing.T) {
 	want = append(want, onePass("+2460s", append(notified, "Exhausted/Exhausted", "warning Exhausted")...)...)
 	last := s.log[len(s.log)-1]
 	s.wantWords(want...)
-	message := "+2460s warning Exhausted: 3 passes over 2 steps did not help; nothing more will be done. To try again: fix the cause, then " +
+	message := "+2460s warning Exhausted: 3 passes over 2 steps brought no lasting recovery: \"restart\" failed, \"page\" was delivered; nothing more will be done. To try again: fix the cause, then " +
 		"kubectl annotate --overwrite -n shop at web aiops.example.com/reset=" + string(taskUID) + "/$(date -u +%Y-%m-%dT%H:%M:%SZ)"
 	if last != message {
 		t.Errorf("last word %q, want %q", last, message)
@@ -179,7 +179,7 @@ func TestOnFailureStopEndsTheIncidentAtItsStep(t *testing.T) {
 	s.wait(time.Hour)
 	s.wantWords("+0s Breached/Holding", "+60s Acting/Ordered", "+60s warning Breached", "+60s run Restart", "+60s Verifying/Verifying", "+60s event ActionExecuted",
 		"+660s Exhausted/Exhausted", "+660s warning StepFailed", "+660s warning Exhausted")
-	if got := s.task.Status.Decision.Message; !strings.HasPrefix(got, `Step "restart" did not help and says onFailure: Stop; nothing more will be done.`) {
+	if got := s.task.Status.Decision.Message; !strings.HasPrefix(got, `Step "restart" failed and says onFailure: Stop; nothing more will be done.`) {
 		t.Errorf("message %q", got)
 	}
 }

@@ -21,7 +21,9 @@ type Target struct {
 	AvailablePods int32
 	Revision      string
 	TemplateHash  string
-	Deleting      bool
+	// RevisionRunning says that there are ready pods and that all of them were made from Revision.
+	RevisionRunning bool
+	Deleting        bool
 	// Available says that every wanted pod is available and no rollout is under way.
 	Available bool
 	// Autoscaled says that something else sets replicas.

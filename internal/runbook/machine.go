@@ -3,6 +3,7 @@ package runbook
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	aiopsv1 "github.com/example/aiops-operator/api/v1"
@@ -31,6 +32,9 @@ const (
 	// MaxClockSkew is how far this machine's clock and the API server's may be apart while acting.
 	MaxClockSkew = 30 * time.Second
 )
+
+// requestedRun begins what is said of a step that somebody asked for.
+const requestedRun = "Requested run: "
 
 // machine is one decision in the making: a copy of the status that rules change in turn.
 type machine struct {
@@ -63,6 +67,9 @@ func (m *machine) say(phase, reason, message string) {
 // block says why a due step is not run, and until when at the latest. A time that was promised stays until it has passed, so
 // that waiting for something without a known end is not written in every pass.
 func (m *machine) block(problem Problem, until time.Time) {
+	if incident := m.status.Incident; incident != nil && incident.Cause == aiopsv1.CauseRun && !strings.HasPrefix(problem.Message, requestedRun) {
+		problem.Message = requestedRun + problem.Message
+	}
 	before := m.in.Task.Status.Decision
 	if before != nil && before.Reason == problem.Reason && before.Message == cut(problem.Message, aiopsv1.MaxMessageLength) {
 		if promised := before.NextAllowedTime.Or(m.in.Now); promised.After(m.in.Now) {
@@ -223,7 +230,7 @@ func (m *machine) advance(failed bool) {
 	incident.Cause = aiopsv1.CauseIncident
 	index := m.in.Plan.step(incident.StepName)
 	if failed && m.in.Plan.Steps[index].OnFailure == aiopsv1.OnFailureStop {
-		m.exhaust(fmt.Sprintf("step %q did not help and says onFailure: Stop", incident.StepName))
+		m.exhaust(fmt.Sprintf("step %s and says onFailure: Stop", m.stepResult(incident.StepName)))
 		return
 	}
 	if index+1 < len(m.in.Plan.Steps) {
@@ -235,25 +242,21 @@ func (m *machine) advance(failed bool) {
 
 func (m *machine) endPass(failed bool) {
 	incident := m.status.Incident
-	incident.StepName = m.in.Plan.Steps[0].Name
 	switch {
+	case incident.ExecutedInPass > 0 && failed && incident.Pass >= m.in.Plan.MaxPasses:
+		m.exhaust(m.triedText())
+		return
 	case incident.ExecutedInPass > 0:
 		incident.Pass++
 		incident.ExecutedInPass = 0
 		incident.NotBeforeTime = aiopsv1.TimePointer(m.status.LastExecutionTime.Or(m.in.Now).Add(m.in.Plan.Cooldown))
-		if failed && incident.Pass > m.in.Plan.MaxPasses {
-			m.exhaust(m.triedText())
-		}
 	case incident.Attempts > 0:
-		m.exhaust("no further step can be run as things are")
+		m.exhaust("no further step can be run as things are: " + m.stepResults())
+		return
 	default:
 		incident.NotBeforeTime = aiopsv1.TimePointer(m.in.Now.Add(max(planRetry, m.in.Plan.Cooldown)))
 	}
-}
-
-func (m *machine) triedText() string {
-	passes, steps := m.in.Plan.MaxPasses, len(m.in.Plan.Steps)
-	return fmt.Sprintf("%s over %s did not help", count(int(passes), "pass", "passes"), count(steps, "step", "steps"))
+	incident.StepName = m.in.Plan.Steps[0].Name
 }
 
 // exhaust ends the incident's actions for good, and says so once.

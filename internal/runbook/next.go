@@ -60,6 +60,7 @@ func (m *machine) rest() bool {
 	}
 	m.dropOrder(Problem{aiopsv1.ReasonSuspended, "the task was suspended"})
 	m.status.Incident = nil
+	m.refuseRun()
 	m.say(aiopsv1.PhaseSuspended, aiopsv1.ReasonSuspended, "spec.suspend is true: nothing is judged and nothing is done")
 	return true
 }
@@ -103,6 +104,16 @@ func (m *machine) answerReset() bool {
 	m.status.Incident = nil
 	m.event(Event{Reason: EventReset, Action: "Reset", Message: "The incident was forgotten on request; the steps begin anew"})
 	return false
+}
+
+// refuseRun answers a request that is made while the task is suspended: resuming must not act on it by surprise.
+func (m *machine) refuseRun() {
+	value := m.in.Task.Annotations[aiopsv1.RunAnnotation]
+	if m.status.Requests != nil && m.answered(value, m.status.Requests.Run) || value == "" {
+		return
+	}
+	m.requests().Run = cut(value, maxRequestLength)
+	m.event(Event{Warning: true, Reason: EventRequestRefused, Action: "Run", Message: "the task is suspended: resume it first, then ask again"})
 }
 
 // answerRun stands behind the target's own rules: a request waits for a target that is not there, and is not lost with an
@@ -410,7 +421,7 @@ func (m *machine) weighHealthy() {
 		return
 	}
 	if incident != nil {
-		m.say(aiopsv1.PhaseWatching, aiopsv1.ReasonRecovered, m.keepMessage(aiopsv1.ReasonRecovered, m.recoveredText("the breach ended by itself")))
+		m.say(aiopsv1.PhaseWatching, aiopsv1.ReasonRecovered, m.recoveredText(m.howRecovered()))
 		return
 	}
 	if problem := ThresholdProblem(m.in.Plan, *m.in.Target); problem != nil {

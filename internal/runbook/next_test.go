@@ -54,7 +54,7 @@ func TestABreachThatEndsByItselfIsSaidToHaveDoneSo(t *testing.T) {
 	s.wait(2 * time.Minute)
 	s.heal()
 	s.wait(2 * time.Minute)
-	want := `Recovered: the breach ended by itself. A breach before 2026-01-01T04:03:00Z goes on at step "restart"`
+	want := `Recovered: the breach ended without an action of this task. A breach before 2026-01-01T04:03:00Z goes on at step "restart"`
 	if got := s.task.Status.Decision.Message; got != want {
 		t.Errorf("message %q, want %q", got, want)
 	}
@@ -127,7 +127,7 @@ func TestATaskWithoutStepsReportsAndRecovers(t *testing.T) {
 	s.wait(10 * time.Minute)
 	s.wantWords("+0s Breached/Holding", "+60s Breached/NoSteps", "+60s warning Breached", "+600s Breached/Recovering",
 		"+660s Watching/Recovered", "+660s event Recovered")
-	if got := s.task.Status.Decision.Message; got != "Recovered: the breach ended by itself" {
+	if got := s.task.Status.Decision.Message; got != "Recovered: the breach ended without an action of this task" {
 		t.Errorf("message %q", got)
 	}
 }
@@ -246,7 +246,7 @@ func TestWhatHoldsAnIncidentBackIsSaidEvenIfTheLastWordIsLost(t *testing.T) {
 	s.wait(2 * time.Minute)
 	s.task.Status.Decision = nil
 	s.settle()
-	want := &aiopsv1.Decision{Summary: "3 >= 1", Reason: aiopsv1.ReasonCooldown, Message: "Next action allowed at 2026-01-01T03:06:00Z",
+	want := &aiopsv1.Decision{Summary: "3 >= 1", Reason: aiopsv1.ReasonCooldown, StepName: "restart", Message: "Next action allowed at 2026-01-01T03:06:00Z",
 		DecisionTime: at(2 * time.Minute), NextAllowedTime: at(6 * time.Minute)}
 	if difference := cmp.Diff(want, s.task.Status.Decision); difference != "" {
 		t.Errorf("decision (-want +got):\n%s", difference)

@@ -87,7 +87,11 @@ func (m *machine) tellExecution(order *aiopsv1.Order, execution Execution) {
 			Message: m.stepText(order.StepName) + ": it cannot be known whether it ran; it is verified and not run again: " + order.Message})
 		return
 	}
-	m.event(Event{Reason: EventActionExecuted, Action: order.Action, Message: m.stepText(order.StepName) + ": " + order.Message})
+	text := m.stepText(order.StepName) + ": " + order.Message
+	if order.Cause == aiopsv1.CauseRun {
+		text += ", as requested"
+	}
+	m.event(Event{Reason: EventActionExecuted, Action: order.Action, Message: text})
 }
 
 // Withdrawn records that the order must not run. It costs no attempt; the step is looked at again after a pause. An order that left

@@ -165,7 +165,7 @@ func TestAHeldOrderSaysWhatItWaitsFor(t *testing.T) {
 	s.skew = time.Hour
 	s.settle()
 	want := &aiopsv1.Decision{
-		Summary: "3 >= 1", Reason: aiopsv1.ReasonClockSkew, DecisionTime: at(time.Minute),
+		Summary: "3 >= 1", Reason: aiopsv1.ReasonClockSkew, StepName: "restart", DecisionTime: at(time.Minute),
 		Message: "The recorded step waits: the operator's clock and the API server's are more than 30s apart; nothing is done until they agree",
 	}
 	if difference := cmp.Diff(want, s.task.Status.Decision); difference != "" || s.task.Status.Phase != aiopsv1.PhaseActing {
@@ -188,7 +188,7 @@ func TestANotificationThatNobodyConfirmedHasFailed(t *testing.T) {
 			"+60s Breached/ThresholdReached", `+60s warning StepFailed: Step "page" 1/2: Notify was tried and never confirmed; step "restart" (Restart) follows`}},
 		"and says onFailure Stop": {[]aiopsv1.Step{stop, restart}, []string{
 			"+60s Exhausted/Exhausted", `+60s warning StepFailed: Step "page" 1/2: Notify was tried and never confirmed; nothing more is done`,
-			`+60s warning Exhausted: Step "page" did not help and says onFailure: Stop; nothing more will be done. To try again: fix the cause, then ` +
+			`+60s warning Exhausted: Step "page" failed and says onFailure: Stop; nothing more will be done. To try again: fix the cause, then ` +
 				"kubectl annotate --overwrite -n shop at web aiops.example.com/reset=" + string(taskUID) + "/$(date -u +%Y-%m-%dT%H:%M:%SZ)"}},
 	}
 	for name, test := range tests {

@@ -1,6 +1,7 @@
 package runbook
 
 import (
+	"reflect"
 	"slices"
 	"strconv"
 	"time"
@@ -17,6 +18,7 @@ func (m *machine) finish() Decision {
 		m.reportSignal()
 		m.reportDecision()
 		m.reportConditions()
+		m.refreshValue()
 	}
 	m.decision.Status = *m.status
 	return m.decision
@@ -58,7 +60,7 @@ func (m *machine) reportMissingTarget() {
 // proveRevision notes the revision in force as healthy once it has been so for recoverySeconds: where a Rollback goes to. One that no
 // pod runs is not.
 func (m *machine) proveRevision(out *aiopsv1.TargetStatus) {
-	if m.in.Target.Revision == "" || m.in.Target.AvailablePods == 0 || out.HealthyRevision == out.Revision {
+	if m.in.Target.Revision == "" || !m.in.Target.RevisionRunning || out.HealthyRevision == out.Revision {
 		return
 	}
 	if m.recovered(time.Time{}) {
@@ -100,7 +102,7 @@ func (m *machine) keepsValue(before, next aiopsv1.SignalStatus) bool {
 	if before.Value == next.Value || m.quiet() {
 		return true
 	}
-	due := before.MeasuredTime.Or(time.Time{}).Add(m.in.Plan.Interval)
+	due := before.MeasuredTime.Or(time.Time{}).Add(min(m.in.Plan.Interval, valueRefresh))
 	if m.in.Now.Before(due) {
 		m.at(due)
 		return true
@@ -108,10 +110,23 @@ func (m *machine) keepsValue(before, next aiopsv1.SignalStatus) bool {
 	return false
 }
 
-// quiet says that no incident is open.
+// valueRefresh is how often a value that moves under a breach is written at most.
+const valueRefresh = 10 * time.Second
+
+// quiet says that nothing is breached and no incident is open: then a value that moves is not worth a write.
 func (m *machine) quiet() bool {
 	incident := m.status.Incident
-	return incident == nil || incident.RecoveredTime != nil
+	return (incident == nil || incident.RecoveredTime != nil) && m.verdict() != aiopsv1.VerdictBreached
+}
+
+// refreshValue shows the latest value where the status is written anyway.
+func (m *machine) refreshValue() {
+	if len(m.status.Signals) != 1 || m.value() == "" || m.status.Signals[0].Value == m.value() || reflect.DeepEqual(m.in.Task.Status, *m.status) {
+		return
+	}
+	m.status.Signals[0].Value = m.value()
+	m.status.Signals[0].MeasuredTime = aiopsv1.TimePointer(first(m.in.Observation.Judgement.Reading.At, m.in.Now))
+	m.status.Decision.Summary = m.summary()
 }
 
 func (m *machine) reportDecision() {
@@ -119,6 +134,7 @@ func (m *machine) reportDecision() {
 		Reason: cut(m.reason, aiopsv1.MaxReasonLength), Message: cut(m.message, aiopsv1.MaxMessageLength),
 		Summary: m.summary(), DecisionTime: aiopsv1.TimePointer(m.in.Now),
 	}
+	next.StepName = m.stepInQuestion()
 	if !m.nextAllowed.IsZero() {
 		next.NextAllowedTime = aiopsv1.TimePointer(m.nextAllowed)
 	}
@@ -126,6 +142,18 @@ func (m *machine) reportDecision() {
 		next.DecisionTime = before.DecisionTime
 	}
 	m.status.Decision = next
+}
+
+// stepInQuestion is the step that is under way or held back, or the last one of an exhausted incident. A step that only would come
+// next is none.
+func (m *machine) stepInQuestion() string {
+	switch {
+	case m.status.Order != nil:
+		return m.status.Order.StepName
+	case m.status.Incident != nil && (m.phase == aiopsv1.PhaseBlocked || m.phase == aiopsv1.PhaseExhausted):
+		return m.status.Incident.StepName
+	}
+	return ""
 }
 
 // summary shows the value that status holds, not the latest one: both change together.

@@ -178,32 +178,48 @@ func TestConditionsKeepTheTimeOfTheirTransition(t *testing.T) {
 	}
 }
 
-func TestValuesAreWrittenOncePerIntervalAndOnlyInAnIncident(t *testing.T) {
+func TestAValueThatMovesIsWrittenNowAndThenAndOnlyUnderABreach(t *testing.T) {
 	s := newStory(t, specOf())
 	change := func(number float64) string {
 		s.reading = Reading{Known: true, Value: number}
 		s.settle()
 		return s.task.Status.Decision.Summary
 	}
+	after := func(passed time.Duration) string {
+		s.wait(passed)
+		return s.task.Status.Decision.Summary
+	}
 	s.target.Replicas = 100
 	s.task.Spec.Threshold = pointer(int64(10))
-	if got := change(1) + ", " + change(2); got != "1 < 10, 1 < 10" {
+	change(1)
+	s.wait(2 * time.Minute) // until the revision is proven
+	if got := change(2) + ", " + after(time.Hour); got != "1 < 10, 1 < 10" {
 		t.Errorf("while healthy: %s, want the value of the verdict's change", got)
 	}
-	if got := change(11) + ", " + change(12); got != "11 >= 10, 11 >= 10" {
-		t.Errorf("while holding: %s, want the value of the verdict's change", got)
+	if got := change(11) + ", " + change(12) + ", " + after(9*time.Second) + ", " + after(time.Second); got != "11 >= 10, 11 >= 10, 11 >= 10, 12 >= 10" {
+		t.Errorf("while holding: %s, want the new value after ten seconds", got)
 	}
-	s.wait(61 * time.Second)
-	got := s.task.Status.Decision.Summary + ", " + change(13)
-	s.wait(58 * time.Second)
-	got += ", " + s.task.Status.Decision.Summary
-	s.wait(2 * time.Second)
-	got += ", " + s.task.Status.Decision.Summary
-	if want := "12 >= 10, 12 >= 10, 12 >= 10, 13 >= 10"; got != want {
-		t.Errorf("in an incident: %s, want %s", got, want)
+	s.reading = Reading{Known: true, Value: 13}
+	if got := after(50 * time.Second); got != "13 >= 10" {
+		t.Errorf("with the incident: %s, want the value of the moment", got)
 	}
-	if measured := s.task.Status.Signals[0].MeasuredTime; !measured.Equal(*at(120 * time.Second)) {
-		t.Errorf("measured at %s, want one interval after the one before", measured)
+	if got := change(14) + ", " + after(10*time.Second); got != "13 >= 10, 14 >= 10" && got != "14 >= 10, 14 >= 10" {
+		t.Errorf("in an incident: %s, want the new value within ten seconds", got)
+	}
+}
+
+func TestAStatusThatIsWrittenAnywayShowsTheLatestValue(t *testing.T) {
+	s := newStory(t, specOf(step("restart", aiopsv1.ActionRestart)))
+	s.breach()
+	s.reading = Reading{Known: true, Value: 3}
+	s.settle()
+	s.reading = Reading{Known: true, Value: 2}
+	s.now = s.now.Add(time.Second)
+	s.task.Spec.Limits = &aiopsv1.Limits{CooldownSeconds: pointer(int32(1))}
+	s.task.Generation++
+	s.settle()
+	if got := s.task.Status.Signals[0].Value + " " + s.task.Status.Decision.Summary; got != "2 2 >= 1" {
+		t.Errorf("value and summary %q, want those of the pass that was written", got)
 	}
 }
 
@@ -357,12 +373,12 @@ func TestATaskThatWasNeverMeasuredSaysSo(t *testing.T) {
 
 func TestARevisionThatNoPodRunsIsNotProven(t *testing.T) {
 	s := newStory(t, specOf(step("restart", aiopsv1.ActionRestart)))
-	s.target.Replicas, s.target.AvailablePods = 0, 0
+	s.target.RevisionRunning = false
 	s.wait(time.Hour)
 	if got := s.task.Status.Target.HealthyRevision; got != "" {
 		t.Errorf("proven without a pod: %q", got)
 	}
-	s.target.Replicas, s.target.AvailablePods = 1, 1
+	s.target.RevisionRunning = true
 	s.settle()
 	if got := s.task.Status.Target.HealthyRevision; got != "web-8" {
 		t.Errorf("proven with a pod: %q, want web-8", got)

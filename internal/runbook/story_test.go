@@ -83,7 +83,7 @@ func taskOf(spec aiopsv1.AITaskSpec) *aiopsv1.AITask {
 
 func healthyTarget() *Target {
 	return &Target{
-		Summary: "Deployment/web", UID: targetUID, Generation: 7, Replicas: 3, AvailablePods: 3, Revision: "web-8",
+		Summary: "Deployment/web", UID: targetUID, Generation: 7, Replicas: 3, AvailablePods: 3, Revision: "web-8", RevisionRunning: true,
 		TemplateHash: "hash-7", Available: true,
 	}
 }

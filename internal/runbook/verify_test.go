@@ -28,7 +28,7 @@ func TestRecoveryThatBeganInTimeMayFinish(t *testing.T) {
 	s.heal()
 	s.wait(20 * time.Second)
 	want := &aiopsv1.Decision{
-		Summary: "0 < 1", Reason: aiopsv1.ReasonRecovering, DecisionTime: at(660 * time.Second), NextAllowedTime: at(710 * time.Second),
+		Summary: "0 < 1", Reason: aiopsv1.ReasonRecovering, StepName: "restart", DecisionTime: at(660 * time.Second), NextAllowedTime: at(710 * time.Second),
 		Message: `Ran Restart on Deployment/web. The time of step "restart" 1/1 is up, but recovery has begun and is proven at 2026-01-01T03:11:50Z if it holds`,
 	}
 	if difference := cmp.Diff(want, s.task.Status.Decision); difference != "" {
