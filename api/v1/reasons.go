@@ -5,7 +5,7 @@ const (
 	PhaseRunning   = "Running"   // nothing to judge
 	PhasePending   = "Pending"   // nothing is known yet: target absent or signal not measured
 	PhaseWatching  = "Watching"  // judged healthy
-	PhaseBreached  = "Breached"  // threshold reached; holding, or observing only
+	PhaseBreached  = "Breached"  // threshold reached; holding, observing only, or an incident waits for recovery, a rollout or a reading
 	PhaseBlocked   = "Blocked"   // a step is due and refused; decision says why and until when
 	PhaseActing    = "Acting"    // an order is recorded and about to run
 	PhaseVerifying = "Verifying" // an action ran; recovery is being proven

@@ -198,7 +198,8 @@ type Decision struct {
 	// +optional
 	DecisionTime *Time `json:"decisionTime,omitempty"`
 
-	// nextAllowedTime is when the next step may run at the earliest, or is looked at again.
+	// nextAllowedTime is until when the decision stands at the latest: when the next step may run, a wait is given up, or recovery is
+	// believed. What can end it sooner is looked at in between.
 	// +optional
 	NextAllowedTime *Time `json:"nextAllowedTime,omitempty"`
 }
@@ -297,7 +298,7 @@ type TargetImage struct {
 
 // Order is one action, written before it is run, with everything it will do as absolute values.
 type Order struct {
-	// id is made from the task's UID, the incident, the pass, the step and the plan.
+	// id is made from the task's UID, the incident with its attempts so far, the pass, the step and the plan.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	ID string `json:"id,omitempty"`

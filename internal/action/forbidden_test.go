@@ -63,7 +63,8 @@ func TestPlanTellsARefusalFromAFailure(t *testing.T) {
 			"create *v1.Eviction", func(to client.Client) Action { return NewEvict(to, to) }, "no right to evict pods",
 		},
 	}
-	noRight := errors.New(`User "system:serviceaccount:a:b" cannot do this in the namespace "shop"`)
+	said := `User "system:serviceaccount:a:b" cannot do this in the namespace "shop"`
+	noRight := errors.New(said)
 	request := Request{Target: stateOf("Deployment", func(s *target.State) { s.Pods = []target.Pod{broken("web-0", 0)} }), Now: at(60)}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -81,7 +82,8 @@ func TestPlanTellsARefusalFromAFailure(t *testing.T) {
 }
 
 func TestRunIsRefusedWithoutTheRightToReadTheRevision(t *testing.T) {
-	noRight := errors.New(`User "system:serviceaccount:a:b" cannot get resource "replicasets" in the namespace "shop"`)
+	said := `User "system:serviceaccount:a:b" cannot get resource "replicasets" in the namespace "shop"`
+	noRight := errors.New(said)
 	to := failing("get *v1.ReplicaSet", apierrors.NewForbidden(schema.GroupResource{}, "", noRight))
 	outcome, err := NewRollback(to, to).Run(t.Context(), Request{
 		Target: stateOf("Deployment"), Order: order(func(o *aiopsv1.Order) { o.Revision = "web-7" }), Now: at(60),

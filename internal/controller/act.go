@@ -34,28 +34,33 @@ func (r *Reconciler) act(ctx context.Context, p *pass) error {
 		passage = runbook.PassageRun // it ran; all that is missing is the record
 	}
 	logf.FromContext(ctx).V(1).Info("Passed the gate", "order", gate.Order.ID, "passage", passage, "reason", problem.Reason)
-	var decision runbook.Decision
-	switch passage {
-	case runbook.PassageAbandon:
-		p.done = true // whoever changed the order caused an event
-		return nil
-	case runbook.PassageHold:
-		decision = runbook.Held(gate.Input, problem)
-	case runbook.PassageWithdraw:
-		decision = runbook.Withdrawn(gate.Input, problem)
-	case runbook.PassageRefuse:
-		decision = runbook.RefusedByAction(gate.Input, *gate.Refusal())
-	case runbook.PassageInterrupt:
-		decision = runbook.Executed(gate.Input, runbook.Execution{After: gate.Target.Image(), Interrupted: true})
-	default:
-		decision, err = r.run(ctx, p, gate)
-	}
+	decision, err := r.follow(ctx, p, gate, passage, problem)
 	if err != nil || p.done {
 		return err
 	}
 	p.task, p.decision = gate.Task, &decision
 	p.next = decision.NextTime
 	return nil
+}
+
+// follow does what the gate came to.
+func (r *Reconciler) follow(ctx context.Context, p *pass, gate *runbook.Gate, passage runbook.Passage, problem runbook.Problem) (runbook.Decision, error) {
+	switch passage {
+	case runbook.PassageAbandon:
+		p.done = true // whoever changed the order caused an event
+		return runbook.Decision{}, nil
+	case runbook.PassageHold:
+		return runbook.Held(gate.Input, problem), nil
+	case runbook.PassageWithdraw:
+		return runbook.Withdrawn(gate.Input, problem), nil
+	case runbook.PassageRefuse:
+		return runbook.RefusedByAction(gate.Input, *gate.Refusal()), nil
+	case runbook.PassageInterrupt:
+		return runbook.Executed(gate.Input, runbook.Execution{After: gate.Target.Image(), Interrupted: true}), nil
+	case runbook.PassageRun:
+		return r.run(ctx, p, gate)
+	}
+	return runbook.Decision{}, fmt.Errorf("follow the gate of AITask %s: passage %q is not known", p.key, passage)
 }
 
 // openGate reads the task, its target and the other tasks of the target from the API server, measures again and plans again.

@@ -39,9 +39,9 @@ func TestTheFirstLimitThatForbidsIsSaid(t *testing.T) {
 			want: &limit{Problem{aiopsv1.ReasonCooldown, "Next action allowed at 2026-01-01T03:06:00Z (cooldown 300s after 2026-01-01T03:01:00Z)"}, start().Add(6 * time.Minute), 0}},
 		"a stamp further ahead": {stamp: -clockTolerance - second},
 		"budget used up": {executions: []time.Duration{25 * time.Hour, 23 * time.Hour, 22 * time.Hour, 1 * time.Hour}, limits: aiopsv1.Limits{MaxActions: pointer(int32(2))},
-			want: &limit{Problem{aiopsv1.ReasonBudgetExhausted, "2 actions within 86400s have run, which is all that limits.maxActions allows; the next is allowed at 2026-01-01T05:00:00Z"}, start().Add(2 * time.Hour), 0}},
+			want: &limit{Problem{aiopsv1.ReasonBudgetExhausted, "limits.maxActions is used up: 2 actions within 86400s. The next is allowed at 2026-01-01T05:00:00Z; raise the limit to let it run sooner"}, start().Add(2 * time.Hour), 0}},
 		"budget of one": {executions: []time.Duration{time.Hour}, limits: aiopsv1.Limits{MaxActions: pointer(int32(1)), PeriodSeconds: pointer(int32(7200))},
-			want: &limit{Problem{aiopsv1.ReasonBudgetExhausted, "1 action within 7200s have run, which is all that limits.maxActions allows; the next is allowed at 2026-01-01T04:00:00Z"}, start().Add(time.Hour), 0}},
+			want: &limit{Problem{aiopsv1.ReasonBudgetExhausted, "limits.maxActions is used up: 1 action within 7200s. The next is allowed at 2026-01-01T04:00:00Z; raise the limit to let it run sooner"}, start().Add(time.Hour), 0}},
 		"budget, the oldest just out": {executions: []time.Duration{24 * time.Hour, time.Hour}, limits: aiopsv1.Limits{MaxActions: pointer(int32(2))}},
 		"budget left":                 {executions: []time.Duration{time.Hour}, limits: aiopsv1.Limits{MaxActions: pointer(int32(2))}},
 	}

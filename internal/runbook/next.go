@@ -418,6 +418,9 @@ func (m *machine) weighHealthy() {
 	if incident != nil && incident.RecoveredTime == nil {
 		m.say(aiopsv1.PhaseBreached, aiopsv1.ReasonRecovering, fmt.Sprintf("%s is healthy again; recovery must hold for %s with the workload available, and nothing is done meanwhile",
 			m.signalType(), span(m.in.Plan.Recovery)))
+		if since := m.in.Observation.RecoveringSince; !since.IsZero() {
+			m.nextAllowed = since.Add(m.in.Plan.Recovery)
+		}
 		return
 	}
 	if incident != nil {

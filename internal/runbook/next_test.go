@@ -109,7 +109,7 @@ func TestAnExhaustedBudgetIsSaidTheSameWayUntilItIsOver(t *testing.T) {
 	}
 	s.breach()
 	s.wait(14*time.Hour - time.Second)
-	want := "2 actions within 86400s have run, which is all that limits.maxActions allows; the next is allowed at 2026-01-01T17:00:00Z"
+	want := "limits.maxActions is used up: 2 actions within 86400s. The next is allowed at 2026-01-01T17:00:00Z; raise the limit to let it run sooner"
 	if got := s.task.Status.Decision.Message; got != want || len(s.runs) > 0 {
 		t.Errorf("message %q, runs %v, want %q and none", got, s.runs, want)
 	}

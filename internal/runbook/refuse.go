@@ -88,6 +88,7 @@ func budget(in Input, status *aiopsv1.AITaskStatus) *limit {
 		return nil
 	}
 	until := recent[len(recent)-in.Plan.MaxActions].Add(in.Plan.Period)
-	return &limit{Problem{aiopsv1.ReasonBudgetExhausted, fmt.Sprintf("%s within %s have run, which is all that limits.maxActions allows; the next is allowed at %s",
+	return &limit{Problem{aiopsv1.ReasonBudgetExhausted, fmt.Sprintf(
+		"limits.maxActions is used up: %s within %s. The next is allowed at %s; raise the limit to let it run sooner",
 		count(in.Plan.MaxActions, "action", "actions"), span(in.Plan.Period), clock(until))}, until, 0}
 }

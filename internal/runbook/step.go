@@ -77,6 +77,10 @@ func (m *machine) heldBack() bool {
 		return false
 	}
 	problem := Problem{aiopsv1.ReasonCooldown, fmt.Sprintf("Next action allowed at %s", clock(until))}
+	if incident.Pass > 1 && incident.ExecutedInPass == 0 {
+		problem.Message = fmt.Sprintf("Pass %d of %d begins at %s with step %q, %s after the last one", incident.Pass, m.in.Plan.MaxPasses,
+			clock(until), incident.StepName, span(m.in.Plan.Cooldown))
+	}
 	previous := m.in.Task.Status.Decision
 	switch {
 	case m.passedOver != nil:
