@@ -1,6 +1,7 @@
 package runbook
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -22,7 +23,7 @@ func (m *machine) verify(order *aiopsv1.Order) bool {
 		return false
 	}
 	if m.recovered(order.ExecutedTime.Or(m.in.Now)) {
-		m.endOrder(aiopsv1.ResultRecovered, aiopsv1.ReasonRecovered, order.Message)
+		m.endOrder(aiopsv1.ResultRecovered, cmp.Or(order.Reason, aiopsv1.ReasonRecovered), order.Message)
 		m.advance(false)
 		m.markRecovered()
 		m.say(aiopsv1.PhaseWatching, aiopsv1.ReasonRecovered, m.recoveredText(order.Message))

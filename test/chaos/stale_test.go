@@ -226,7 +226,10 @@ var _ = Describe("A process whose cache is behind", func() {
 
 	It("does not undo what it has not seen yet", func(ctx context.Context) {
 		alone("a human scales what the operator believes to be smaller", func(t *try) {
-			in := prepare(ctx, t, aiopsv1.ActionScale, func(task *aiopsv1.AITask) { task.Spec.ForSeconds = harness.Of[int32](2) })
+			in := prepare(ctx, t, aiopsv1.ActionScale, func(task *aiopsv1.AITask) {
+				task.Spec.ForSeconds = harness.Of[int32](2)
+				task.Spec.Limits = &aiopsv1.Limits{CooldownSeconds: harness.Of[int32](10)} // the time that a person's change is given
+			})
 			behind := &lag{}
 			t.start(in.namespace, func(options *operator.Options) { options.WrapClient = behind.wrap })
 			in.settle()

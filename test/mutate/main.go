@@ -29,7 +29,7 @@ const (
 
 // files are those of the package that decide.
 func files() []string {
-	return []string{"judge.go", "next.go", "step.go", "refuse.go", "repair.go", "verify.go", "machine.go", "gate.go", "outcome.go"}
+	return []string{"judge.go", "next.go", "step.go", "refuse.go", "repair.go", "results.go", "verify.go", "machine.go", "gate.go", "outcome.go"}
 }
 
 func main() {
