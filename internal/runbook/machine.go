@@ -266,6 +266,9 @@ func (m *machine) exhaust(why string) {
 		return
 	}
 	incident.Exhausted = true
+	if incident.Pass > m.in.Plan.MaxPasses { // the pass that does not come, and its first step, are not where it ended
+		incident.Pass, incident.StepName = m.in.Plan.MaxPasses, m.in.Plan.Steps[len(m.in.Plan.Steps)-1].Name
+	}
 	m.event(Event{Warning: true, Reason: EventExhausted, Action: "Decide", Message: m.exhaustedText(why)})
 	m.say(aiopsv1.PhaseExhausted, aiopsv1.ReasonExhausted, m.exhaustedText(why))
 }
