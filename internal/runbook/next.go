@@ -385,14 +385,6 @@ func (m *machine) stayExhausted() bool {
 	return true
 }
 
-// keepMessage returns the message in force if it was said for the same reason, since it knows more than a later pass.
-func (m *machine) keepMessage(reason, otherwise string) string {
-	if decision := m.in.Task.Status.Decision; decision != nil && decision.Reason == reason {
-		return decision.Message
-	}
-	return otherwise
-}
-
 // weighVerdict goes on to the steps only when the breach has held for long enough, or when a run was asked for.
 func (m *machine) weighVerdict() bool {
 	if incident := m.status.Incident; incident != nil && incident.RecoveredTime == nil && incident.Cause == aiopsv1.CauseRun {

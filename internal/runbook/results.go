@@ -64,3 +64,14 @@ func (m *machine) howRecovered() string {
 	}
 	return entry.Message
 }
+
+// observedText is what was recorded of a step that mode Observe did not run.
+func (m *machine) observedText(name string) string {
+	entry := m.latest(func(entry aiopsv1.HistoryEntry) bool {
+		return entry.StepName == name && entry.Result == aiopsv1.ResultObserved
+	})
+	if entry == nil {
+		return "Mode Observe: the step was recorded and is not run"
+	}
+	return entry.Message
+}

@@ -119,3 +119,45 @@ func TestExhaustedDoesNotKeepTheWordsOfAnotherReason(t *testing.T) {
 		t.Errorf("message %q, want that of Exhausted", got)
 	}
 }
+
+func TestTheLastStepThatFailsUnseenEndsTheIncident(t *testing.T) {
+	s := newStory(t, specOf(step("restart", aiopsv1.ActionRestart)))
+	s.task.Spec.Limits = &aiopsv1.Limits{MaxPasses: pointer(int32(1))}
+	s.breach()
+	s.wait(2 * time.Minute)
+	s.blind()
+	s.wait(time.Hour)
+	if got := s.task.Status.Phase; got != aiopsv1.PhaseExhausted {
+		t.Errorf("phase %s after the last step failed while nobody could see the signal, want Exhausted", got)
+	}
+}
+
+func TestAStepThatSaysStopIsNamedAsTheLast(t *testing.T) {
+	restart := step("restart", aiopsv1.ActionRestart)
+	restart.OnFailure = aiopsv1.OnFailureStop
+	s := newStory(t, specOf(restart, step("page", aiopsv1.ActionNotify)))
+	s.task.Spec.Limits = &aiopsv1.Limits{MaxPasses: pointer(int32(1))}
+	s.breach()
+	s.wait(time.Hour)
+	if got := s.task.Status.Decision.StepName; got != "restart" {
+		t.Errorf("step %q, want restart: it was the last one that had its turn", got)
+	}
+}
+
+func TestModeObserveGoesOnSayingWhatItWouldHaveDone(t *testing.T) {
+	s := newStory(t, specOf(step("restart", aiopsv1.ActionRestart)))
+	s.task.Spec.Mode = aiopsv1.ModeObserve
+	s.breach()
+	s.wait(2 * time.Minute)
+	want := s.message()
+	if !strings.HasPrefix(want, "Mode Observe: would have ") {
+		t.Fatalf("message %q", want)
+	}
+	s.blind()
+	s.settle()
+	s.breach()
+	s.wait(2 * time.Minute)
+	if got := s.message(); got != want {
+		t.Errorf("message %q after the signal was unknown for a moment, want %q", got, want)
+	}
+}

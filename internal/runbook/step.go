@@ -40,7 +40,7 @@ func (m *machine) tryStep() bool {
 	}
 	observing := m.in.Plan.mode(step) == aiopsv1.ModeObserve
 	if observing && m.remembers(m.observedID(incident, step.Name), aiopsv1.ResultObserved, aiopsv1.ReasonObserved) {
-		return m.passObserved(m.keepMessage(aiopsv1.ReasonObserved, "Mode Observe: the step was recorded and is not run"))
+		return m.passObserved(m.observedText(step.Name))
 	}
 	if !observing && !accompanying(step.Action) && m.limited() {
 		return true
