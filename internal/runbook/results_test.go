@@ -161,3 +161,17 @@ func TestModeObserveGoesOnSayingWhatItWouldHaveDone(t *testing.T) {
 		t.Errorf("message %q after the signal was unknown for a moment, want %q", got, want)
 	}
 }
+
+func TestWhatWasObservedIsNotMistakenForWhatWasRun(t *testing.T) {
+	s := newStory(t, specOf(step("restart", aiopsv1.ActionRestart)))
+	s.task.Spec.Mode = aiopsv1.ModeObserve
+	s.breach()
+	s.wait(2 * time.Minute)
+	s.task.Spec.Mode = aiopsv1.ModeAuto
+	s.wait(11 * time.Minute)
+	s.task.Spec.Mode = aiopsv1.ModeObserve
+	s.wait(20 * time.Minute)
+	if len(s.runs) == 0 || !strings.HasPrefix(s.message(), "Mode Observe: would have ") {
+		t.Errorf("message %q after %d runs, want what was observed", s.message(), len(s.runs))
+	}
+}
