@@ -106,6 +106,10 @@ func checkImage(gate Gate) (Passage, Problem) {
 	if gate.Untried || aiopsv1.ActionType(gate.Order.Action) == aiopsv1.ActionEvict {
 		return PassageWithdraw, Problem{aiopsv1.ReasonSuperseded, gate.Target.Summary + " was changed before the step ran; acting would undo that change"}
 	}
+	if hit := busy(gate.Input, &gate.Task.Status); hit != nil {
+		// The other order explains the change. It ran on the workload as it was before ours, so ours has not run.
+		return PassageWithdraw, hit.problem
+	}
 	return PassageInterrupt, Problem{aiopsv1.ReasonInterrupted, gate.Target.Summary + " was changed, and it cannot be known whether by this step: it is verified and not run again"}
 }
 

@@ -77,6 +77,8 @@ func TestTheGateChecksEverythingAgain(t *testing.T) {
 		"it ran, and then healed":     {func(gate *Gate) { gate.Target.LastOrder = "order"; judged(aiopsv1.VerdictHealthy, "")(gate) }, run},
 		"a change, it may have run": {func(gate *Gate) { gate.Target.Generation++ },
 			[2]string{string(PassageInterrupt), aiopsv1.ReasonInterrupted}},
+		"a change that another task's order explains": {func(gate *Gate) { gate.Target.Generation++; gate.Fleet.BusyTask = "other" },
+			withdraw(aiopsv1.ReasonTargetBusy)},
 		"a change, it was not tried":      {func(gate *Gate) { gate.Target.Generation++; gate.Untried = true }, withdraw(aiopsv1.ReasonSuperseded)},
 		"another template":                {func(gate *Gate) { gate.Target.TemplateHash = "new"; gate.Untried = true }, withdraw(aiopsv1.ReasonSuperseded)},
 		"a change before an eviction":     {func(gate *Gate) { gate.Target.Generation++; gate.Order.Action = "Evict" }, withdraw(aiopsv1.ReasonSuperseded)},
