@@ -117,7 +117,7 @@ func (g *guard) recorded() {
 
 func (g *guard) ran(order *aiopsv1.Order) {
 	s := g.s
-	if g.seen[order.ID] && !accompanying(aiopsv1.ActionType(order.Action)) { // these are told at least once
+	if g.seen[order.ID] && !aiopsv1.ActionType(order.Action).Accompanies() { // these are told at least once
 		s.t.Fatalf("%s: order %s was run twice", s.clock(), order.ID)
 	}
 	g.seen[order.ID] = true
@@ -129,7 +129,7 @@ func (g *guard) ran(order *aiopsv1.Order) {
 		s.t.Fatalf("%s: an order was run although the task is suspended", s.clock())
 	}
 	incident := s.task.Status.Incident
-	if incident.ID != g.incident || accompanying(aiopsv1.ActionType(order.Action)) {
+	if incident.ID != g.incident || aiopsv1.ActionType(order.Action).Accompanies() {
 		g.incident, g.attempts = incident.ID, 0
 	}
 	g.attempts++

@@ -100,7 +100,7 @@ func checkStamp(gate Gate) (Passage, Problem) {
 // not run again.
 func checkImage(gate Gate) (Passage, Problem) {
 	before := gate.Order.Before
-	if accompanying(aiopsv1.ActionType(gate.Order.Action)) || (gate.Target.Generation == before.Generation && gate.Target.TemplateHash == before.TemplateHash) {
+	if aiopsv1.ActionType(gate.Order.Action).Accompanies() || (gate.Target.Generation == before.Generation && gate.Target.TemplateHash == before.TemplateHash) {
 		return "", Problem{}
 	}
 	if gate.Untried || aiopsv1.ActionType(gate.Order.Action) == aiopsv1.ActionEvict {
@@ -136,7 +136,7 @@ func checkVerdict(gate Gate) (Passage, Problem) {
 }
 
 func checkLimits(gate Gate) (Passage, Problem) {
-	if accompanying(aiopsv1.ActionType(gate.Order.Action)) {
+	if aiopsv1.ActionType(gate.Order.Action).Accompanies() {
 		return "", Problem{}
 	}
 	if hit := limits(gate.Input, &gate.Task.Status); hit != nil {
@@ -166,7 +166,7 @@ func checkDeadline(gate Gate) (Passage, Problem) {
 	switch {
 	case gate.Now.Before(gate.Order.DeadlineTime.Or(gate.Now)):
 		return "", Problem{}
-	case accompanying(aiopsv1.ActionType(gate.Order.Action)) && !gate.Untried:
+	case aiopsv1.ActionType(gate.Order.Action).Accompanies() && !gate.Untried:
 		return PassageInterrupt, Problem{aiopsv1.ReasonInterrupted, "it waited for too long, and it cannot be known whether it was carried out"}
 	}
 	return PassageWithdraw, Problem{aiopsv1.ReasonRequestExpired, fmt.Sprintf("it waited for longer than %s; the signal is judged anew", span(orderDeadline))}

@@ -208,11 +208,11 @@ func (m *machine) countExecution(action string) {
 	m.status.LastExecutionTime = aiopsv1.TimePointer(m.in.Now)
 	if incident := m.status.Incident; incident != nil {
 		incident.ExecutedInPass++
-		if !accompanying(aiopsv1.ActionType(action)) {
+		if !aiopsv1.ActionType(action).Accompanies() {
 			incident.Attempts++
 		}
 	}
-	if accompanying(aiopsv1.ActionType(action)) {
+	if aiopsv1.ActionType(action).Accompanies() {
 		return
 	}
 	horizon := m.in.Now.Add(-m.in.Plan.Period)

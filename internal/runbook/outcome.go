@@ -42,7 +42,7 @@ func Executed(in Input, execution Execution) Decision {
 		order.State = aiopsv1.OrderVerifying // it ran, and nothing is left to judge it by
 		return m.withoutSteps()
 	}
-	if accompanying(aiopsv1.ActionType(order.Action)) {
+	if aiopsv1.ActionType(order.Action).Accompanies() {
 		m.endAccompanying(order, execution.Interrupted)
 		return m.finish()
 	}

@@ -149,10 +149,6 @@ func timeoutOf(step aiopsv1.Step) time.Duration {
 	return seconds(step.TimeoutSeconds, aiopsv1.DefaultTimeoutSeconds)
 }
 
-func accompanying(action aiopsv1.ActionType) bool {
-	return action == aiopsv1.ActionNotify
-}
-
 func seconds(value *int32, absent int32) time.Duration {
 	return time.Duration(number(value, absent)) * time.Second
 }

@@ -42,7 +42,7 @@ func (m *machine) tryStep() bool {
 	if observing && m.remembers(m.observedID(incident, step.Name), aiopsv1.ResultObserved, aiopsv1.ReasonObserved) {
 		return m.passObserved(m.observedText(step.Name))
 	}
-	if !observing && !accompanying(step.Action) && m.limited() {
+	if !observing && !step.Action.Accompanies() && m.limited() {
 		return true
 	}
 	proposal := m.in.proposal(step.Name)

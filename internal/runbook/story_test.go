@@ -229,7 +229,7 @@ func (s *story) carryOut(gate Gate, order *aiopsv1.Order) Decision {
 	if s.target.LastOrder != order.ID {
 		s.runs = append(s.runs, order.ID)
 		s.tell("run " + order.Action)
-		if !accompanying(aiopsv1.ActionType(order.Action)) {
+		if !aiopsv1.ActionType(order.Action).Accompanies() {
 			s.stamp(order)
 		}
 		if s.onRun != nil {
