@@ -27,13 +27,15 @@ const assetsVariable = "KUBEBUILDER_ASSETS"
 
 // builder finds programs and builds the missing ones.
 type builder struct {
-	sources string
-	cache   string
-	log     io.Writer
+	sources      string
+	cache        string
+	controlPlane release
+	log          io.Writer
 }
 
 // Build makes the named programs ready and returns where each one is. A program is taken, in this order, from
 // KUBEBUILDER_ASSETS, from the cache, from PATH (the version must fit), or else built from its Go modules into the cache.
+// [KubernetesVariable] chooses the version of the control plane's programs.
 // Two processes that build at the same time wait for each other. Progress lines go to log, which may be nil.
 func Build(ctx context.Context, log io.Writer, names ...string) (map[string]string, error) {
 	if log == nil {
@@ -47,7 +49,11 @@ func Build(ctx context.Context, log io.Writer, names ...string) (map[string]stri
 	if err != nil {
 		return nil, err
 	}
-	return builder{sources: sources, cache: cache, log: log}.ready(ctx, names)
+	controlPlane, err := chosenRelease()
+	if err != nil {
+		return nil, err
+	}
+	return builder{sources: sources, cache: cache, controlPlane: controlPlane, log: log}.ready(ctx, names)
 }
 
 // CacheFolder is where built programs and the state of a cluster started from the command line are kept, outside the tree.
@@ -66,7 +72,7 @@ func (b builder) ready(ctx context.Context, names []string) (map[string]string, 
 	paths := map[string]string{}
 	var missing []program
 	for _, name := range names {
-		wanted, err := programNamed(name)
+		wanted, err := programNamed(name, b.controlPlane)
 		if err != nil {
 			return nil, err
 		}

@@ -46,13 +46,15 @@ type Cluster struct {
 	dir       string
 	temporary bool
 	options   Options
-	programs  map[string]string
-	ports     ports
-	config    *rest.Config
-	client    kubernetes.Interface
-	authority *keyPair
-	launcher  *launcher
-	processes []*process
+	// controlPlane is what runs; its minor version is also the nodes'.
+	controlPlane release
+	programs     map[string]string
+	ports        ports
+	config       *rest.Config
+	client       kubernetes.Interface
+	authority    *keyPair
+	launcher     *launcher
+	processes    []*process
 }
 
 // ErrAlreadyRunning is returned by Start when a cluster that was started earlier still runs in Options.Dir.
@@ -89,7 +91,11 @@ func startOnce(ctx context.Context, options Options, programs map[string]string)
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
 	began := time.Now()
-	c := &Cluster{dir: options.Dir, options: options, programs: programs}
+	controlPlane, err := chosenRelease()
+	if err != nil {
+		return nil, err
+	}
+	c := &Cluster{dir: options.Dir, options: options, controlPlane: controlPlane, programs: programs}
 	if err := c.prepareFolder(); err != nil {
 		return nil, err
 	}

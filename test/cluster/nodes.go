@@ -59,7 +59,7 @@ func (c *Cluster) node(name string) *corev1.Node {
 			},
 			DaemonEndpoints: corev1.NodeDaemonEndpoints{KubeletEndpoint: corev1.DaemonEndpoint{Port: int32(c.ports.kwok)}},
 			NodeInfo: corev1.NodeSystemInfo{
-				Architecture: "amd64", OperatingSystem: "linux", KubeletVersion: "v" + kubernetesVersion,
+				Architecture: "amd64", OperatingSystem: "linux", KubeletVersion: "v" + c.controlPlane.version,
 				ContainerRuntimeVersion: "kwok://" + kwokVersion, OSImage: "simulated",
 			},
 		},

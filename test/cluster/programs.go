@@ -10,9 +10,9 @@ import (
 
 // Versions of the programs. They must agree with the go.mod files of the program modules, which decide what is built.
 const (
-	kubernetesVersion = "1.37.2"
 	kwokVersion       = "0.8.0"
 	prometheusVersion = "3.16.0"
+	helmVersion       = "4.3.2"
 )
 
 // Names of the programs.
@@ -25,6 +25,7 @@ const (
 	metricsServerProgram     = "metrics-server"
 	kubectlProgram           = "kubectl"
 	prometheusProgram        = "prometheus"
+	helmProgram              = "helm"
 )
 
 // program says how one executable is built and which ready-made ones may replace it.
@@ -45,17 +46,17 @@ type program struct {
 	fits func(major, minor int) bool
 }
 
-// programs lists everything that can be built, in the order that shares compiled packages best.
-func programs() []program {
-	kubernetes := kubernetesLinkVariables()
+// programs lists everything that can be built, in the order that shares compiled packages best. The control plane is of the
+// given release of Kubernetes; whatever talks to it is of the default one.
+func programs(controlPlane release) []program {
 	return []program{
 		{
 			name: etcdProgram, module: "programs", packagePath: "go.etcd.io/etcd/server/v3", usualTime: "30 s",
 			versionArgument: "--version", fits: func(major, minor int) bool { return major == 3 && minor >= 6 },
 		},
-		kubernetesProgram(apiServerProgram, "4 min", kubernetes),
-		kubernetesProgram(controllerManagerProgram, "70 s", kubernetes),
-		kubernetesProgram(schedulerProgram, "10 s", kubernetes),
+		controlPlane.program(apiServerProgram, "4 min"),
+		controlPlane.program(controllerManagerProgram, "70 s"),
+		controlPlane.program(schedulerProgram, "10 s"),
 		{
 			name: kwokProgram, module: "programs", packagePath: "sigs.k8s.io/kwok/cmd/kwok", usualTime: "10 s",
 			linkVariables: []string{"sigs.k8s.io/kwok/pkg/consts.Version=v" + kwokVersion},
@@ -63,7 +64,7 @@ func programs() []program {
 		{name: metricsServerProgram, module: "programs", packagePath: "./metrics-server", usualTime: "10 s"},
 		{
 			name: kubectlProgram, module: "programs", packagePath: "k8s.io/kubernetes/cmd/kubectl", usualTime: "15 s",
-			linkVariables: kubernetes, versionArgument: "version --client",
+			linkVariables: defaultRelease().linkVariables(), versionArgument: "version --client",
 			fits: func(major, minor int) bool { return major == 1 && minor >= 36 && minor <= 38 },
 		},
 		{
@@ -72,44 +73,25 @@ func programs() []program {
 			linkVariables:   []string{"github.com/prometheus/common/version.Version=" + prometheusVersion},
 			versionArgument: "--version", fits: func(major, _ int) bool { return major == 3 },
 		},
+		{
+			name: helmProgram, module: "helm-program", packagePath: "helm.sh/helm/v4/cmd/helm", usualTime: "60 s",
+			linkVariables:   []string{"helm.sh/helm/v4/internal/version.version=v" + helmVersion},
+			versionArgument: "version --short", fits: func(major, _ int) bool { return major == 4 },
+		},
 	}
-}
-
-// kubernetesProgram describes one of the control plane's own programs. A ready-made one must have the same minor version,
-// because the others that talk to it are built for that version.
-func kubernetesProgram(name, usualTime string, linkVariables []string) program {
-	return program{
-		name: name, module: "programs", packagePath: "k8s.io/kubernetes/cmd/" + name, usualTime: usualTime,
-		linkVariables: linkVariables, versionArgument: "--version",
-		fits: func(major, minor int) bool { return major == 1 && minor == 37 },
-	}
-}
-
-func kubernetesLinkVariables() []string {
-	minor := strings.Split(kubernetesVersion, ".")[1]
-	var variables []string
-	for _, versionPackage := range []string{"k8s.io/component-base/version", "k8s.io/client-go/pkg/version"} {
-		variables = append(variables,
-			versionPackage+".gitVersion=v"+kubernetesVersion,
-			versionPackage+".gitMajor=1",
-			versionPackage+".gitMinor="+minor,
-			versionPackage+".gitTreeState=clean",
-		)
-	}
-	return variables
 }
 
 // ProgramNames lists the programs [Build] knows, in build order.
 func ProgramNames() []string {
 	var names []string
-	for _, candidate := range programs() {
+	for _, candidate := range programs(defaultRelease()) {
 		names = append(names, candidate.name)
 	}
 	return names
 }
 
-func programNamed(name string) (program, error) {
-	for _, candidate := range programs() {
+func programNamed(name string, controlPlane release) (program, error) {
+	for _, candidate := range programs(controlPlane) {
 		if candidate.name == name {
 			return candidate, nil
 		}
