@@ -27,6 +27,7 @@ const (
 const (
 	MaxHistory       = 10
 	MaxExecutions    = 100
+	MaxConditions    = 32
 	MaxPodUIDs       = 16
 	MaxMessageLength = 1024
 	MaxReasonLength  = 128

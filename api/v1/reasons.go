@@ -31,6 +31,13 @@ const (
 	ConditionExhausted       = "Exhausted"       // nothing helped; nothing more will be done
 )
 
+// ConditionTypes returns the condition types that this version of the operator writes. It leaves others alone.
+func ConditionTypes() []string {
+	return []string{
+		ConditionReady, ConditionTargetFound, ConditionSignalAvailable, ConditionBreached, ConditionRemediating, ConditionExhausted,
+	}
+}
+
 // Reasons of conditions and of status.decision.
 const (
 	ReasonAccepted         = "Accepted"

@@ -100,6 +100,10 @@ type Condition struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=32768
 	Message string `json:"message,omitempty"`
+
+	// Unknown holds the fields that this version does not know.
+	// +optional
+	Unknown UnknownFields `json:"-"`
 }
 
 // TargetStatus is the workload as it was found.
@@ -169,6 +173,10 @@ type SignalStatus struct {
 	// lastTransitionTime is when the verdict last changed.
 	// +optional
 	LastTransitionTime *Time `json:"lastTransitionTime,omitempty"`
+
+	// Unknown holds the fields that this version does not know.
+	// +optional
+	Unknown UnknownFields `json:"-"`
 }
 
 // Decision is the latest decision and its reason.
@@ -431,6 +439,10 @@ type HistoryEntry struct {
 	// endTime is when it was finished.
 	// +optional
 	EndTime *Time `json:"endTime,omitempty"`
+
+	// Unknown holds the fields that this version does not know.
+	// +optional
+	Unknown UnknownFields `json:"-"`
 }
 
 // RequestStatus holds the annotation values that were answered, so that each is answered once.

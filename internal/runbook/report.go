@@ -85,6 +85,7 @@ func (m *machine) reportSignal() {
 	next.LastTransitionTime = aiopsv1.TimePointer(m.in.Now)
 	if len(m.status.Signals) == 1 && m.status.Signals[0].Name == next.Name {
 		before := m.status.Signals[0]
+		next.Unknown = before.Unknown
 		if before.Verdict == next.Verdict {
 			next.LastTransitionTime = before.LastTransitionTime
 		}
@@ -189,9 +190,20 @@ func (m *machine) reportConditions() {
 	for i := range conditions {
 		conditions[i].ObservedGeneration = m.in.Task.Generation
 		conditions[i].LastTransitionTime = m.transitionTime(conditions[i])
+		if before := conditionOf(m.status.Conditions, conditions[i].Type); before != nil {
+			conditions[i].Unknown = before.Unknown
+		}
 	}
 	m.tellConditions(conditions)
-	m.status.Conditions = conditions
+	foreign := foreignConditions(m.status.Conditions)
+	m.status.Conditions = append(conditions, foreign[:min(len(foreign), aiopsv1.MaxConditions-len(conditions))]...)
+}
+
+// foreignConditions are those of somebody else, such as a newer operator that this one took the place of.
+func foreignConditions(conditions []aiopsv1.Condition) []aiopsv1.Condition {
+	return slices.DeleteFunc(slices.Clone(conditions), func(c aiopsv1.Condition) bool {
+		return slices.Contains(aiopsv1.ConditionTypes(), c.Type)
+	})
 }
 
 // whyExhausted is what was said when the incident became so, whatever is said now.

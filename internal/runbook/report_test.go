@@ -384,3 +384,53 @@ func TestARevisionThatNoPodRunsIsNotProven(t *testing.T) {
 		t.Errorf("proven with a pod: %q, want web-8", got)
 	}
 }
+
+func TestWhatANewerOperatorWroteIsKept(t *testing.T) {
+	s := newStory(t, specOf(step("restart", aiopsv1.ActionRestart)))
+	s.settle()
+	foreign := aiopsv1.Condition{Type: "BackupHealthy", Status: "True", Reason: "Fresh", LastTransitionTime: at(0), Unknown: `{"severity":"Low"}`}
+	status := &s.task.Status
+	status.Conditions = append([]aiopsv1.Condition{foreign}, status.Conditions...)
+	for i := range status.Conditions {
+		status.Conditions[i].Unknown = `{"severity":"Low"}`
+	}
+	status.Signals[0].Unknown = `{"window":300}`
+	status.History = []aiopsv1.HistoryEntry{{ID: "1", Result: "Undone", Unknown: `{"by":"jane"}`}}
+
+	s.breach()
+	s.wait(2 * time.Minute)
+
+	for _, condition := range s.task.Status.Conditions {
+		if condition.Unknown != `{"severity":"Low"}` {
+			t.Errorf("condition %s has unknown fields %q", condition.Type, condition.Unknown)
+		}
+	}
+	kept := conditionOf(s.task.Status.Conditions, "BackupHealthy")
+	if kept == nil {
+		t.Fatal("the condition BackupHealthy is gone")
+	}
+	if difference := cmp.Diff(foreign, *kept); difference != "" {
+		t.Errorf("condition BackupHealthy (-want +got):\n%s", difference)
+	}
+	if got := s.task.Status.Signals[0]; got.Verdict != aiopsv1.VerdictBreached || got.Unknown != `{"window":300}` {
+		t.Errorf("signal %+v, want Breached with its unknown fields", got)
+	}
+	history := s.task.Status.History
+	if got := history[len(history)-1]; got.ID != "1" || got.Unknown != `{"by":"jane"}` {
+		t.Errorf("oldest entry of history %+v, want 1 with its unknown fields", got)
+	}
+}
+
+func TestForeignConditionsLeaveRoomForOnesOwn(t *testing.T) {
+	s := newStory(t, specOf(step("restart", aiopsv1.ActionRestart)))
+	for i := range aiopsv1.MaxConditions {
+		s.task.Status.Conditions = append(s.task.Status.Conditions, aiopsv1.Condition{Type: "Foreign" + strings.Repeat("x", i), Status: "True"})
+	}
+	s.settle()
+	if got := len(s.task.Status.Conditions); got != aiopsv1.MaxConditions {
+		t.Errorf("%d conditions, want %d", got, aiopsv1.MaxConditions)
+	}
+	if conditionOf(s.task.Status.Conditions, aiopsv1.ConditionReady) == nil {
+		t.Error("there is no condition Ready")
+	}
+}
