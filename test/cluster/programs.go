@@ -12,6 +12,7 @@ import (
 const (
 	kwokVersion       = "0.8.0"
 	prometheusVersion = "3.16.0"
+	opmVersion        = "1.73.0"
 	helmVersion       = "4.3.2"
 )
 
@@ -25,8 +26,14 @@ const (
 	metricsServerProgram     = "metrics-server"
 	kubectlProgram           = "kubectl"
 	prometheusProgram        = "prometheus"
+	opmProgram               = "opm"
+	catalogQueryProgram      = "catalog-query"
 	helmProgram              = "helm"
 )
+
+// opmTags choose the parts of opm's image library that need no C library: signatures are checked in Go, and no local
+// storage of a container engine is read.
+const opmTags = "containers_image_openpgp,exclude_graphdriver_btrfs"
 
 // program says how one executable is built and which ready-made ones may replace it.
 type program struct {
@@ -78,6 +85,14 @@ func programs(controlPlane release) []program {
 			linkVariables:   []string{"helm.sh/helm/v4/internal/version.version=v" + helmVersion},
 			versionArgument: "version --short", fits: func(major, _ int) bool { return major == 4 },
 		},
+		{
+			name: opmProgram, module: "opm-program", packagePath: "github.com/operator-framework/operator-registry/cmd/opm",
+			usualTime: "4 min", tags: opmTags,
+			linkVariables: []string{"github.com/operator-framework/operator-registry/cmd/opm/version.opmVersion=v" + opmVersion},
+			// What opm writes is kept in the tree and compared: another minor version may write it otherwise.
+			versionArgument: "version", fits: func(major, minor int) bool { return major == 1 && minor == 73 },
+		},
+		{name: catalogQueryProgram, module: "opm-program", packagePath: "./catalog-query", usualTime: "10 s", tags: opmTags},
 	}
 }
 
