@@ -56,7 +56,7 @@ func main() {
 
 func parse() flags {
 	var out flags
-	flag.StringVar(&out.configFile, "config", "", "The operator's configuration file. Empty: no Prometheus endpoints and no receivers.")
+	flag.StringVar(&out.configFile, "config", "", "The operator's configuration file. Empty, or in an empty folder: no Prometheus endpoints and no receivers.")
 	flag.BoolVar(&out.leaderElect, "leader-elect", false, "Let only one of several replicas act; the others observe and take over.")
 	flag.StringVar(&out.leaseNamespace, "leader-election-namespace", "", "The namespace of the lease. Empty: the one that the pod runs in.")
 	flag.StringVar(&out.metricsAddress, "metrics-bind-address", ":8443", "The address of the metrics endpoint. 0: none.")
@@ -111,7 +111,11 @@ func load(path string) (config.Config, error) {
 	if path == "" {
 		return config.Parse("", nil)
 	}
-	return config.Load(path)
+	settings, found, err := config.Load(path)
+	if err == nil && !found {
+		logf.Log.Info("Found no configuration: there are no Prometheus endpoints and no receivers", "file", path)
+	}
+	return settings, err
 }
 
 // metricsOptions serves metrics over HTTPS to those whom the API server authenticates and authorizes. HTTP/2 is off: of its

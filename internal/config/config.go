@@ -4,10 +4,13 @@
 package config
 
 import (
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 )
 
 // maxBytes is how large a configuration file may be.
@@ -96,16 +99,39 @@ func Default() Config {
 	}}
 }
 
-// Load reads the file at path. It fails as Parse does, or when the file cannot be read.
-func Load(path string) (Config, error) {
+// Load reads the file at path. An empty folder in its place is how an optional ConfigMap that nobody made is mounted: it gives
+// [Default], and found is false. Load fails as Parse does, or when the file cannot be read, or when it is missing in any other way:
+// a name that was mistyped must not pass for no configuration.
+func Load(path string) (configuration Config, found bool, err error) {
 	file, err := os.Open(path) //nolint:gosec // the administrator names the file
+	if errors.Is(err, fs.ErrNotExist) {
+		configuration, err = absent(path)
+		return configuration, false, err
+	}
 	if err != nil {
-		return Config{}, fmt.Errorf("open the configuration: %w", err)
+		return Config{}, false, fmt.Errorf("open the configuration: %w", err)
 	}
 	defer func() { _ = file.Close() }()
 	data, err := io.ReadAll(io.LimitReader(file, maxBytes+1))
 	if err != nil {
-		return Config{}, fmt.Errorf("read the configuration %s: %w", path, err)
+		return Config{}, false, fmt.Errorf("read the configuration %s: %w", path, err)
 	}
-	return Parse(filepath.Base(path), data)
+	configuration, err = Parse(filepath.Base(path), data)
+	return configuration, true, err
+}
+
+// absent tells a folder in which nobody put anything from one in which the file has another name.
+func absent(path string) (Config, error) {
+	folder, name := filepath.Split(path)
+	entries, err := os.ReadDir(filepath.Clean(folder))
+	if err != nil {
+		return Config{}, fmt.Errorf("open the configuration: %w", err)
+	}
+	for _, entry := range entries {
+		if strings.HasPrefix(entry.Name(), "..") { // the kubelet's own links
+			continue
+		}
+		return Config{}, fmt.Errorf("open the configuration: there is %q in %s, but no %q: give the file, or the key of the ConfigMap, that name", entry.Name(), folder, name)
+	}
+	return Default(), nil
 }

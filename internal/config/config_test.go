@@ -270,17 +270,45 @@ func TestLoadReadsAFile(t *testing.T) {
 	if err := os.WriteFile(path, []byte("storm: {calmSeconds: 7}\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	got, err := Load(path)
-	if err != nil || got.Storm.CalmSeconds != 7 {
+	got, found, err := Load(path)
+	if err != nil || !found || got.Storm.CalmSeconds != 7 {
 		t.Errorf("got %+v, %v", got, err)
 	}
 	if err := os.WriteFile(path, make([]byte, 1<<20+10), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Load(path); err == nil || !strings.Contains(err.Error(), "is larger than") {
+	if _, _, err := Load(path); err == nil || !strings.Contains(err.Error(), "is larger than") {
 		t.Errorf("a file that is too large: %v", err)
 	}
-	if _, err := Load(filepath.Join(t.TempDir(), "absent.yaml")); err == nil || !strings.Contains(err.Error(), "absent.yaml") {
-		t.Errorf("a file that is not there: %v", err)
+}
+
+func TestLoadOfAFileThatIsNotThere(t *testing.T) {
+	for name, test := range map[string]struct {
+		folder string
+		files  []string
+		want   string
+	}{
+		"an optional ConfigMap that nobody made": {files: []string{"..data"}},
+		"another key":                            {files: []string{"config.yml"}, want: `there is "config.yml" in `},
+		"a folder that does not exist":           {folder: "nowhere", want: "no such file or directory"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			folder := t.TempDir()
+			for _, file := range test.files {
+				if err := os.WriteFile(filepath.Join(folder, file), nil, 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			got, found, err := Load(filepath.Join(folder, test.folder, "config.yaml"))
+			if found {
+				t.Error("it was found")
+			}
+			if test.want == "" && (err != nil || !cmp.Equal(got, Default())) {
+				t.Errorf("got %+v, %v, want the default", got, err)
+			}
+			if test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want)) {
+				t.Errorf("got error %v, want %q", err, test.want)
+			}
+		})
 	}
 }
