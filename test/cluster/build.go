@@ -36,7 +36,7 @@ type builder struct {
 // Build makes the named programs ready and returns where each one is. A program is taken, in this order, from
 // KUBEBUILDER_ASSETS, from the cache, from PATH (the version must fit), or else built from its Go modules into the cache.
 // [KubernetesVariable] chooses the version of the control plane's programs.
-// Two processes that build at the same time wait for each other. Progress lines go to log, which may be nil.
+// Of two processes that need the same program one builds it and the other waits. Progress lines go to log, which may be nil.
 func Build(ctx context.Context, log io.Writer, names ...string) (map[string]string, error) {
 	if log == nil {
 		log = io.Discard
@@ -182,9 +182,8 @@ func (b builder) build(ctx context.Context, wanted program, position string) (st
 	if err := os.MkdirAll(filepath.Dir(target), 0o755); err != nil {
 		return "", fmt.Errorf("make the cache folder for %s: %w", wanted.name, err)
 	}
-	unlock, err := lockFile(ctx, filepath.Join(b.cache, "programs", "lock"), func() {
-		b.printf("waiting for another build to finish")
-	})
+	// A lock for each program: a build of one that takes minutes keeps nobody from another.
+	unlock, err := lockFile(ctx, target+".lock", func() { b.printf("waiting for another process to build %s", wanted.name) })
 	if err != nil {
 		return "", err
 	}
