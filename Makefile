@@ -16,6 +16,8 @@ FUZZTIME ?= 60s
 COVERAGE ?= 98.0
 # Flags of go test for `integration`: packages share the machine, so one after another, and never from the cache.
 INTEGRATION_FLAGS ?= -timeout 30m -p 1 -count=1
+# Flags of `test-skew`, and packages instead of test/integration: --kubernetes 1.34,1.35 ./test/lifecycle.
+SKEW_FLAGS ?=
 # Flags of the operator for `run`.
 ARGS ?= --leader-elect=false
 # Folder of everything that is built once and kept: this project's tools, and the Kubernetes of test/cluster.
@@ -113,6 +115,10 @@ unit: ## Run the unit tests.
 .PHONY: integration
 integration: ## Run the tests against a real Kubernetes control plane (built once, about 11 minutes).
 	$(GO) test $(INTEGRATION_FLAGS) $$($(GO) list ./test/... | grep -v '/test/performance')
+
+.PHONY: test-skew
+test-skew: ## Run the integration tests on each Kubernetes that is supported (each is built once, about 10 minutes).
+	$(GO) run ./test/skew $(SKEW_FLAGS)
 
 .PHONY: fuzz
 fuzz: ## Run each fuzz target for FUZZTIME (60s).

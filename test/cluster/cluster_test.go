@@ -168,6 +168,24 @@ var _ = Describe("A cluster", func() {
 	})
 })
 
+var _ = Describe("The version", func() {
+	It("is the one that the environment asks for, of the control plane and of the nodes", func(ctx SpecContext) {
+		wanted := os.Getenv(cluster.KubernetesVariable)
+		if wanted == "" {
+			wanted = cluster.KubernetesVersions()[0]
+		}
+		served, err := client.Discovery().ServerVersion()
+		Expect(err).NotTo(HaveOccurred())
+		Expect(served.GitVersion).To(HavePrefix("v" + wanted + "."))
+		nodes, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+		Expect(err).NotTo(HaveOccurred())
+		Expect(nodes.Items).NotTo(BeEmpty())
+		for _, node := range nodes.Items {
+			Expect(node.Status.NodeInfo.KubeletVersion).To(Equal(served.GitVersion))
+		}
+	})
+})
+
 var _ = Describe("Building", func() {
 	It("names the programs there are when asked for another one", func(ctx SpecContext) {
 		_, err := cluster.Build(ctx, nil, "kubelet")
@@ -179,6 +197,7 @@ var _ = Describe("Building", func() {
 		offered := filepath.Join(assets, "kube-apiserver")
 		Expect(os.WriteFile(offered, []byte("#!/bin/sh\necho "+printed+"\n"), 0o755)).To(Succeed())
 		GinkgoT().Setenv("KUBEBUILDER_ASSETS", assets)
+		GinkgoT().Setenv(cluster.KubernetesVariable, "")
 		paths, err := cluster.Build(ctx, GinkgoWriter, "kube-apiserver")
 		Expect(err).NotTo(HaveOccurred())
 		if taken {
@@ -191,6 +210,21 @@ var _ = Describe("Building", func() {
 		Entry("older", "Kubernetes v1.34.1", false),
 		Entry("unreadable", "hello", false),
 	)
+
+	It("takes the version that the environment asks for", func(ctx SpecContext) {
+		assets := GinkgoT().TempDir()
+		offered := filepath.Join(assets, "kube-scheduler")
+		Expect(os.WriteFile(offered, []byte("#!/bin/sh\necho Kubernetes v1.34.1\n"), 0o755)).To(Succeed())
+		GinkgoT().Setenv("KUBEBUILDER_ASSETS", assets)
+		GinkgoT().Setenv(cluster.KubernetesVariable, "1.34")
+		Expect(cluster.Build(ctx, GinkgoWriter, "kube-scheduler")).To(HaveKeyWithValue("kube-scheduler", offered))
+	})
+
+	It("names the versions there are when asked for another one", func(ctx SpecContext) {
+		GinkgoT().Setenv(cluster.KubernetesVariable, "1.20")
+		_, err := cluster.Build(ctx, nil, "kube-scheduler")
+		Expect(err).To(MatchError(`no Kubernetes "1.20" (AIOPS_KUBERNETES): choose from 1.37, 1.36, 1.35, 1.34`))
+	})
 })
 
 var _ = Describe("Prometheus", func() {

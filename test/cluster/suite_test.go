@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"slices"
 	"testing"
 	"time"
 
@@ -49,8 +48,8 @@ var (
 
 var _ = BeforeSuite(func(ctx SpecContext) {
 	// Everything the specs use, so that the times of starts are times of starts alone.
-	used := slices.DeleteFunc(cluster.ProgramNames(), func(name string) bool { return name == "kubectl" })
-	_, err := cluster.Build(ctx, GinkgoWriter, used...)
+	_, err := cluster.Build(ctx, GinkgoWriter,
+		"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kwok", "metrics-server", "prometheus")
 	Expect(err).NotTo(HaveOccurred())
 	shared = startCluster(ctx, cluster.Options{MetricsServer: true, Audit: true})
 	client, err = kubernetes.NewForConfig(shared.Config())
