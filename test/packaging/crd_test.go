@@ -171,18 +171,11 @@ func versionProblems(old apiextensionsv1.CustomResourceDefinitionVersion, crd *a
 	if hasStatus(old) && !hasStatus(next) {
 		problems = append(problems, fmt.Sprintf("version %s: subresource status: is gone", old.Name))
 	}
-	if hasScale(old) && !hasScale(next) {
-		problems = append(problems, fmt.Sprintf("version %s: subresource scale: is gone", old.Name))
-	}
 	return problems
 }
 
 func hasStatus(version apiextensionsv1.CustomResourceDefinitionVersion) bool {
 	return version.Subresources != nil && version.Subresources.Status != nil
-}
-
-func hasScale(version apiextensionsv1.CustomResourceDefinitionVersion) bool {
-	return version.Subresources != nil && version.Subresources.Scale != nil
 }
 
 // lacks says that something that was there is no longer there.
