@@ -1,0 +1,135 @@
+package main_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"github.com/operator-framework/api/pkg/apis/scorecard/v1alpha3"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	aiopsv1 "github.com/example/aiops-operator/api/v1"
+	"github.com/example/aiops-operator/test/scorecard/check"
+)
+
+// together runs checks at the same time, as the scorecard runs a stage, and returns their results by name.
+func together(ctx context.Context, environment check.Environment, names ...string) map[string]v1alpha3.TestResult {
+	GinkgoHelper()
+	var mutex sync.Mutex
+	var all sync.WaitGroup
+	out := map[string]v1alpha3.TestResult{}
+	for _, name := range names {
+		chosen := named(name)
+		all.Go(func() {
+			status := chosen.Run(ctx, environment)
+			mutex.Lock()
+			defer mutex.Unlock()
+			out[name] = status.Results[0]
+		})
+	}
+	all.Wait()
+	return out
+}
+
+// stages reads from the bundle which of our tests run together.
+func stages() [][]string {
+	GinkgoHelper()
+	content, err := os.ReadFile(filepath.Join(bundle(), "tests", "scorecard", "config.yaml"))
+	Expect(err).NotTo(HaveOccurred())
+	configuration := v1alpha3.Configuration{}
+	Expect(yaml.UnmarshalStrict(content, &configuration)).To(Succeed())
+	var out [][]string
+	for _, stage := range configuration.Stages {
+		var names []string
+		for _, test := range stage.Tests {
+			if test.Labels["suite"] == "aiops" {
+				Expect(test.Entrypoint).To(HaveLen(2))
+				Expect(test.Entrypoint[0]).To(Equal(check.Program))
+				Expect(test.Labels["test"]).To(Equal(test.Entrypoint[1] + "-test"))
+				names = append(names, test.Entrypoint[1])
+			}
+		}
+		out = append(out, names)
+	}
+	return out
+}
+
+func allNames() []string {
+	var out []string
+	for _, one := range check.All() {
+		out = append(out, one.Name)
+	}
+	return out
+}
+
+// within is a context that ends after some time, or with the spec.
+func within(ctx context.Context, limit time.Duration) context.Context {
+	limited, cancel := context.WithTimeout(ctx, limit)
+	DeferCleanup(cancel)
+	return limited
+}
+
+// expectNothingLeft looks for what checks have made, and for what that has made in turn.
+func expectNothingLeft(ctx context.Context) {
+	GinkgoHelper()
+	for _, list := range []client.ObjectList{&aiopsv1.AITaskList{}, &appsv1.DeploymentList{}, &appsv1.StatefulSetList{}, &appsv1.ReplicaSetList{}, &corev1.PodList{}} {
+		Eventually(func() (client.ObjectList, error) { return list, admin.List(ctx, list, client.InNamespace(namespace)) }).
+			Should(HaveField("Items", BeEmpty()), "%T", list)
+	}
+}
+
+// meddle does something to every Deployment that a check makes, once it succeeds, until the spec ends.
+func meddle(ctx context.Context, do func(context.Context, *appsv1.Deployment) bool) {
+	meddling, end := context.WithCancel(ctx)
+	done := make(chan struct{})
+	go func() {
+		defer GinkgoRecover()
+		defer close(done)
+		seen := map[string]bool{}
+		ticker := time.NewTicker(50 * time.Millisecond)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-meddling.Done():
+				return
+			case <-ticker.C:
+			}
+			list := &appsv1.DeploymentList{}
+			if admin.List(meddling, list, client.InNamespace(namespace), client.HasLabels{check.RunLabel}) != nil {
+				continue // the spec ends
+			}
+			for i := range list.Items {
+				if name := list.Items[i].Name; !seen[name] {
+					seen[name] = do(meddling, &list.Items[i])
+				}
+			}
+		}
+	}()
+	DeferCleanup(func() {
+		end()
+		<-done
+	})
+}
+
+func ownerReference(task *aiopsv1.AITask) metav1.OwnerReference {
+	return metav1.OwnerReference{APIVersion: aiopsv1.GroupVersion().String(), Kind: "AITask", Name: task.Name, UID: task.UID}
+}
+
+// merge applies a JSON merge patch.
+func merge(ctx context.Context, object client.Object, patch string) error {
+	return admin.Patch(ctx, object, client.RawPatch(types.MergePatchType, []byte(patch)))
+}
+
+// unhold takes the finalizers off an object that may be gone.
+func unhold(ctx context.Context, object client.Object) error {
+	return client.IgnoreNotFound(merge(ctx, object, `{"metadata":{"finalizers":null}}`))
+}

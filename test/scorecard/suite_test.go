@@ -1,0 +1,141 @@
+// Package main_test runs the custom scorecard tests on an embedded cluster, with the rights of test/scorecard/rbac.yaml, against the
+// operator's own program with the rights of its own. It shows that they pass on a sound installation, and that each notices what
+// it is there to notice.
+package main_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	operatorsv1alpha1 "github.com/operator-framework/api/pkg/operators/v1alpha1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/yaml"
+	"k8s.io/client-go/rest"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/example/aiops-operator/test/cluster"
+	"github.com/example/aiops-operator/test/harness"
+	"github.com/example/aiops-operator/test/scorecard/check"
+)
+
+const (
+	// namespace and account are those of rbac.yaml.
+	namespace = "aiops-scorecard"
+	account   = "scorecard"
+	// image is what the workloads run; no node here pulls it.
+	image = "example.com/aiops-operator-scorecard:test"
+)
+
+var (
+	kubernetes *cluster.Cluster
+	admin      client.WithWatch
+	csv        *operatorsv1alpha1.ClusterServiceVersion
+	running    *operator
+	// settings are a configuration of the operator in which everything is that the samples name.
+	settings string
+)
+
+func TestScorecard(t *testing.T) {
+	RegisterFailHandler(Fail)
+	RunSpecs(t, "Scorecard")
+}
+
+var _ = BeforeSuite(func(ctx context.Context) {
+	SetDefaultEventuallyTimeout(30 * time.Second)
+	SetDefaultEventuallyPollingInterval(50 * time.Millisecond)
+	ctrl.SetLogger(logr.Discard())
+	var err error
+	csv, err = check.LoadCSV(bundle())
+	Expect(err).NotTo(HaveOccurred())
+	kubernetes, err = cluster.Start(context.Background(), cluster.Options{Log: GinkgoWriter})
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(func() error { return kubernetes.Stop() })
+	admin, err = harness.NewClient(kubernetes.Config())
+	Expect(err).NotTo(HaveOccurred())
+	Expect(harness.Install(ctx, admin)).To(Succeed())
+	for _, object := range decode(filepath.Join(harness.Root(), "test", "scorecard", "rbac.yaml")) {
+		Expect(admin.Create(ctx, object)).To(Succeed())
+	}
+	settings = "prometheusEndpoints: [{name: default, url: " + serveQueue() + "}]\nreceivers: [{name: on-call, url: 'http://127.0.0.1:9'}]\n"
+	running = newOperator(ctx)
+	running.start(ctx, settings)
+})
+
+// bundle is the folder of the bundle under test.
+func bundle() string {
+	if folder := os.Getenv("TRY_BUNDLE"); folder != "" {
+		return folder
+	}
+	return filepath.Join(harness.Root(), "bundle")
+}
+
+// decode reads the objects of a manifest.
+func decode(path string) []*unstructured.Unstructured {
+	GinkgoHelper()
+	content, err := os.ReadFile(path)
+	Expect(err).NotTo(HaveOccurred())
+	decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(content), 4096)
+	var out []*unstructured.Unstructured
+	for {
+		object := &unstructured.Unstructured{}
+		err := decoder.Decode(object)
+		if errors.Is(err, io.EOF) {
+			return out
+		}
+		Expect(err).NotTo(HaveOccurred())
+		if len(object.Object) > 0 {
+			out = append(out, object)
+		}
+	}
+}
+
+// serveQueue is a Prometheus whose every query yields a short queue, and returns its address.
+func serveQueue() string {
+	server := httptest.NewServer(http.HandlerFunc(func(answer http.ResponseWriter, _ *http.Request) {
+		sample := []any{float64(time.Now().UnixMilli()) / 1000, "3"}
+		_ = json.NewEncoder(answer).Encode(map[string]any{"status": "success", "data": map[string]any{ // the operator says if it got nothing
+			"resultType": "vector", "result": []any{map[string]any{"metric": map[string]string{}, "value": sample}}}})
+	}))
+	DeferCleanup(server.Close)
+	return server.URL
+}
+
+// environmentOf is what a check sees with the rights of a ServiceAccount.
+func environmentOf(ctx context.Context, space, name string) check.Environment {
+	GinkgoHelper()
+	access, err := check.NewClient(configOf(ctx, space, name))
+	Expect(err).NotTo(HaveOccurred())
+	return check.Environment{Client: access, Namespace: namespace, CSV: csv, Image: image}
+}
+
+func configOf(ctx context.Context, space, name string) *rest.Config {
+	GinkgoHelper()
+	config, err := kubernetes.ServiceAccountConfig(ctx, space, name)
+	Expect(err).NotTo(HaveOccurred())
+	return config
+}
+
+// named finds a check by its name.
+func named(name string) check.Check {
+	GinkgoHelper()
+	for _, one := range check.All() {
+		if one.Name == name {
+			return one
+		}
+	}
+	Fail("there is no check " + name)
+	return check.Check{}
+}
