@@ -1,0 +1,134 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+)
+
+// facts are what the hand-written sources take from the manifests, most of all the defaults of values.
+type facts struct {
+	Name              string
+	Version           string
+	MinimumKubernetes string
+	Repository        string
+	Tag               string
+	Digest            string
+	// NameRoom is how long the common beginning of all names may be.
+	NameRoom int
+	// CustomResourceDefinition is the name of the CRD.
+	CustomResourceDefinition string
+	// Config is the operator's configuration.
+	Config map[string]any
+	// DisruptionBudget is the spec of the PodDisruptionBudget.
+	DisruptionBudget map[string]any
+	// Deployment, Pod and Container are the specs of the Deployment, its pods and its container.
+	Deployment, Pod, Container map[string]any
+}
+
+func factsOf(given release, objects []*unstructured.Unstructured) (facts, error) {
+	out := facts{Name: chartName, Version: given.Version, MinimumKubernetes: minKubernetes, NameRoom: longestName}
+	out.Repository, out.Tag, out.Digest = splitImage(given.Image)
+	if out.Tag == "v"+given.Version {
+		out.Tag = "" // the chart's appVersion
+	}
+	for _, object := range objects {
+		if err := out.learn(object); err != nil {
+			return facts{}, fmt.Errorf("read %s %s: %w", object.GetKind(), object.GetName(), err)
+		}
+	}
+	if out.Container == nil || out.DisruptionBudget == nil || out.Config == nil {
+		return facts{}, fmt.Errorf("the manifests lack the Deployment, its ConfigMap or its PodDisruptionBudget")
+	}
+	return out, nil
+}
+
+func (f *facts) learn(object *unstructured.Unstructured) error {
+	switch object.GetKind() {
+	case "CustomResourceDefinition":
+		f.CustomResourceDefinition = object.GetName()
+	case "Service":
+		f.NameRoom = min(f.NameRoom, longestName-len("-"+object.GetName()))
+	case "ConfigMap":
+		text, _, _ := unstructured.NestedString(object.Object, "data", "config.yaml")
+		return yaml.Unmarshal([]byte(text), &f.Config)
+	case "PodDisruptionBudget":
+		f.DisruptionBudget, _, _ = unstructured.NestedMap(object.Object, "spec")
+	case "Deployment":
+		f.Deployment, _, _ = unstructured.NestedMap(object.Object, "spec")
+		pod, err := podOf(object.Object)
+		if err != nil {
+			return err
+		}
+		container, err := containerOf(pod)
+		f.Pod, f.Container = pod, container
+		return err
+	}
+	return nil
+}
+
+// SpreadConstraints are the pods' topology spread constraints without their selectors, which the chart's template adds.
+func (f facts) SpreadConstraints() []any {
+	out := []any{}
+	constraints, _ := f.Pod["topologySpreadConstraints"].([]any)
+	for _, item := range constraints {
+		copied := map[string]any{}
+		constraint, _ := item.(map[string]any)
+		for key, value := range constraint {
+			if key != "labelSelector" {
+				copied[key] = value
+			}
+		}
+		out = append(out, copied)
+	}
+	return out
+}
+
+// PodField is a field of the pods' spec, or instead when they have none.
+func (f facts) PodField(name string, instead any) any {
+	if value, found := f.Pod[name]; found {
+		return value
+	}
+	return instead
+}
+
+// Empty helps templates to name a default that YAML writes as {}.
+func (facts) Empty() map[string]any { return map[string]any{} }
+
+// None helps templates to name a default that YAML writes as [].
+func (facts) None() []any { return []any{} }
+
+// splitImage takes apart repository:tag or repository@digest. A colon before the last slash belongs to a port.
+func splitImage(image string) (repository, tag, digest string) {
+	if before, after, found := strings.Cut(image, "@"); found {
+		return before, "", after
+	}
+	colon := strings.LastIndex(image, ":")
+	if colon <= strings.LastIndex(image, "/") {
+		return image, "", ""
+	}
+	return image[:colon], image[colon+1:], ""
+}
+
+func podOf(deployment map[string]any) (map[string]any, error) {
+	pod, found, err := unstructured.NestedFieldNoCopy(deployment, "spec", "template", "spec")
+	spec, ok := pod.(map[string]any)
+	if err != nil || !found || !ok {
+		return nil, fmt.Errorf("it has no pod template: %w", err)
+	}
+	return spec, nil
+}
+
+func containerOf(pod map[string]any) (map[string]any, error) {
+	containers, _ := pod["containers"].([]any)
+	if len(containers) != 1 {
+		return nil, fmt.Errorf("it has %d containers, the chart knows one", len(containers))
+	}
+	container, ok := containers[0].(map[string]any)
+	if !ok {
+		return nil, fmt.Errorf("its container is a %T", containers[0])
+	}
+	return container, nil
+}

@@ -1,0 +1,84 @@
+{{/* The chart's name as a label. */}}
+{{- define "[[ .Name ]].name" -}}
+{{- default .Chart.Name .Values.nameOverride | trunc 63 | trimSuffix "-" }}
+{{- end }}
+
+{{/*
+What all names begin with: the release, and the chart unless the release says it already. The longest name has room for
+[[ .NameRoom ]] characters; a longer beginning is cut and told apart by a hash. A release may have dots in its name, a Service may not.
+*/}}
+{{- define "[[ .Name ]].fullname" -}}
+{{- $full := .Values.fullnameOverride }}
+{{- if not $full }}
+{{- $name := include "[[ .Name ]].name" . }}
+{{- $full = ternary .Release.Name (printf "%s-%s" .Release.Name $name) (contains $name .Release.Name) | replace "." "-" }}
+{{- end }}
+{{- if gt (len $full) [[ .NameRoom ]] }}
+{{- $full = printf "%s-%s" ($full | trunc [[ sub .NameRoom 9 ]] | trimSuffix "-") ($full | sha256sum | trunc 8) }}
+{{- end }}
+{{- $full }}
+{{- end }}
+
+{{/* Labels that never change as long as the release lives: selectors are immutable. */}}
+{{- define "[[ .Name ]].selectorLabels" -}}
+app.kubernetes.io/name: {{ include "[[ .Name ]].name" . | quote }}
+app.kubernetes.io/instance: {{ .Release.Name | quote }}
+control-plane: controller-manager
+{{- end }}
+
+{{/* Labels of every object. */}}
+{{- define "[[ .Name ]].labels" -}}
+{{- include "[[ .Name ]].labelsWith" (list . dict) }}
+{{- end }}
+
+{{/* Labels of every object and others: a list of the root and the others, which go before commonLabels. */}}
+{{- define "[[ .Name ]].labelsWith" -}}
+{{- $others := index . 1 }}
+{{- with index . 0 -}}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | trimSuffix "-" }}
+app.kubernetes.io/name: {{ include "[[ .Name ]].name" . | quote }}
+app.kubernetes.io/instance: {{ .Release.Name | quote }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+{{- with merge (dict) $others .Values.commonLabels }}
+{{ toYaml . }}
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{/* The account that the operator runs as and that the roles are bound to. */}}
+{{- define "[[ .Name ]].serviceAccountName" -}}
+{{- if .Values.serviceAccount.name }}
+{{- .Values.serviceAccount.name }}
+{{- else if .Values.serviceAccount.create }}
+{{- include "[[ .Name ]].fullname" . }}-controller-manager
+{{- else }}
+{{- fail "serviceAccount.name is needed when serviceAccount.create is false: without it the operator would run as the namespace's default account" }}
+{{- end }}
+{{- end }}
+
+{{/* The PriorityClass of the pods, if there is one. */}}
+{{- define "[[ .Name ]].priorityClassName" -}}
+{{- if .Values.priorityClass.name }}
+{{- .Values.priorityClass.name }}
+{{- else if .Values.priorityClass.create }}
+{{- include "[[ .Name ]].fullname" . }}-controller-manager
+{{- end }}
+{{- end }}
+
+{{/* The image. A digest says more than a tag. */}}
+{{- define "[[ .Name ]].image" -}}
+{{- if .Values.image.digest }}
+{{- printf "%s@%s" .Values.image.repository .Values.image.digest }}
+{{- else }}
+{{- printf "%s:%s" .Values.image.repository (default .Chart.AppVersion .Values.image.tag) }}
+{{- end }}
+{{- end }}
+
+{{/* The constraints, each counting the operator's own pods unless it says what it counts. */}}
+{{- define "[[ .Name ]].topologySpreadConstraints" -}}
+{{- $own := dict "labelSelector" (dict "matchLabels" (include "[[ .Name ]].selectorLabels" . | fromYaml)) }}
+{{- range .Values.topologySpreadConstraints }}
+- {{ merge (dict) . $own | toYaml | nindent 2 | trim }}
+{{- end }}
+{{- end }}
