@@ -57,6 +57,7 @@ type Signal struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",message="must be a DNS label: lower-case letters, digits and hyphens, not at either end, such as queue-length"
+	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Name",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:text"}
 	Name string `json:"name,omitempty"`
 
 	// type is what is measured:
@@ -67,42 +68,52 @@ type Signal struct {
 	// CPUUtilization (percent of the requested CPU, mean over ready pods), MemoryUtilization (percent of the memory limit, else of the
 	// request, highest pod), Prometheus (a query's one value), Condition (1 if a condition of the target has a status, else 0).
 	// +required
+	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Type",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:select:UnavailableReplicas","urn:alm:descriptor:com.tectonic.ui:select:ContainerRestarts","urn:alm:descriptor:com.tectonic.ui:select:CrashLoopingPods","urn:alm:descriptor:com.tectonic.ui:select:OOMKills","urn:alm:descriptor:com.tectonic.ui:select:PendingPods","urn:alm:descriptor:com.tectonic.ui:select:RolloutStalled","urn:alm:descriptor:com.tectonic.ui:select:CPUUtilization","urn:alm:descriptor:com.tectonic.ui:select:MemoryUtilization","urn:alm:descriptor:com.tectonic.ui:select:Prometheus","urn:alm:descriptor:com.tectonic.ui:select:Condition"}
 	Type SignalType `json:"type,omitempty"`
 
 	// containerRestarts are the parameters of a ContainerRestarts signal.
 	// +optional
+	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Container restarts",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:containerRestarts","urn:alm:descriptor:com.tectonic.ui:advanced"}
 	ContainerRestarts *ContainerRestartsSignal `json:"containerRestarts,omitempty"`
 
 	// crashLoopingPods are the parameters of a CrashLoopingPods signal.
 	// +optional
+	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Crash-looping pods",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:crashLoopingPods","urn:alm:descriptor:com.tectonic.ui:advanced"}
 	CrashLoopingPods *CrashLoopingPodsSignal `json:"crashLoopingPods,omitempty"`
 
 	// oomKills are the parameters of an OOMKills signal.
 	// +optional
+	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Out-of-memory kills",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:oomKills","urn:alm:descriptor:com.tectonic.ui:advanced"}
 	OOMKills *OOMKillsSignal `json:"oomKills,omitempty"`
 
 	// pendingPods are the parameters of a PendingPods signal.
 	// +optional
+	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Pending pods",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:pendingPods","urn:alm:descriptor:com.tectonic.ui:advanced"}
 	PendingPods *PendingPodsSignal `json:"pendingPods,omitempty"`
 
 	// cpuUtilization are the parameters of a CPUUtilization signal.
 	// +optional
+	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="CPU utilization",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:cpuUtilization","urn:alm:descriptor:com.tectonic.ui:advanced"}
 	CPUUtilization *CPUUtilizationSignal `json:"cpuUtilization,omitempty"`
 
 	// memoryUtilization are the parameters of a MemoryUtilization signal.
 	// +optional
+	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Memory utilization",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:memoryUtilization","urn:alm:descriptor:com.tectonic.ui:advanced"}
 	MemoryUtilization *MemoryUtilizationSignal `json:"memoryUtilization,omitempty"`
 
 	// prometheus are the parameters of a Prometheus signal.
 	// +optional
+	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Prometheus",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:prometheus"}
 	Prometheus *PrometheusSignal `json:"prometheus,omitempty"`
 
 	// condition are the parameters of a Condition signal.
 	// +optional
+	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Condition",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:condition"}
 	Condition *ConditionSignal `json:"condition,omitempty"`
 
 	// comparison says which side is a breach: AtLeast (value >= threshold) or AtMost (value <= threshold). Absent: AtLeast.
 	// +optional
+	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Comparison",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:select:AtLeast","urn:alm:descriptor:com.tectonic.ui:select:AtMost"}
 	Comparison Comparison `json:"comparison,omitempty"`
 
 	// threshold is the value from which on, itself included, the signal is breached. The measured value is compared as it is, never
@@ -110,6 +121,7 @@ type Signal struct {
 	// +required
 	// +kubebuilder:validation:Minimum=-9007199254740991
 	// +kubebuilder:validation:Maximum=9007199254740991
+	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Threshold",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:number"}
 	Threshold *int64 `json:"threshold,omitempty"`
 
 	// recoveryThreshold is the value from which on, itself included and on the healthy side, a breached signal is healthy again
@@ -117,11 +129,13 @@ type Signal struct {
 	// +optional
 	// +kubebuilder:validation:Minimum=-9007199254740991
 	// +kubebuilder:validation:Maximum=9007199254740991
+	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Recovery threshold",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:number"}
 	RecoveryThreshold *int64 `json:"recoveryThreshold,omitempty"`
 
 	// noData is the verdict when the source answered and had no data: Unknown, Breached, or Healthy (Prometheus only, with an
 	// aliveQuery). Absent: Unknown. Errors, timeouts, NaN, infinities and stale values are always Unknown.
 	// +optional
+	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="No data means",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:select:Unknown","urn:alm:descriptor:com.tectonic.ui:select:Breached","urn:alm:descriptor:com.tectonic.ui:select:Healthy","urn:alm:descriptor:com.tectonic.ui:advanced"}
 	NoData NoDataVerdict `json:"noData,omitempty"`
 }
 
@@ -131,12 +145,14 @@ type ContainerRestartsSignal struct {
 	// +optional
 	// +kubebuilder:validation:Minimum=10
 	// +kubebuilder:validation:Maximum=86400
+	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Window, seconds",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:number"}
 	WindowSeconds *int32 `json:"windowSeconds,omitempty"`
 
 	// container counts only the container of this name. Absent: every container. At most 63 characters.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
+	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Container",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:text"}
 	Container *string `json:"container,omitempty"`
 }
 
@@ -146,6 +162,7 @@ type CrashLoopingPodsSignal struct {
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
+	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Container",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:text"}
 	Container *string `json:"container,omitempty"`
 }
 
@@ -155,12 +172,14 @@ type OOMKillsSignal struct {
 	// +optional
 	// +kubebuilder:validation:Minimum=10
 	// +kubebuilder:validation:Maximum=86400
+	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Window, seconds",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:number"}
 	WindowSeconds *int32 `json:"windowSeconds,omitempty"`
 
 	// container counts only the container of this name. Absent: every container. At most 63 characters.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
+	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Container",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:text"}
 	Container *string `json:"container,omitempty"`
 }
 
@@ -170,6 +189,7 @@ type PendingPodsSignal struct {
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=86400
+	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Window, seconds",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:number"}
 	WindowSeconds *int32 `json:"windowSeconds,omitempty"`
 }
 
@@ -179,6 +199,7 @@ type CPUUtilizationSignal struct {
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
+	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Container",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:text"}
 	Container *string `json:"container,omitempty"`
 }
 
@@ -188,6 +209,7 @@ type MemoryUtilizationSignal struct {
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
+	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Container",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:text"}
 	Container *string `json:"container,omitempty"`
 }
 
@@ -198,6 +220,7 @@ type PrometheusSignal struct {
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
+	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Endpoint",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:text"}
 	Endpoint *string `json:"endpoint,omitempty"`
 
 	// query is PromQL that yields one value: a scalar, or a vector with one element. 1 to 4096 characters. A comparison without
@@ -205,6 +228,7 @@ type PrometheusSignal struct {
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=4096
+	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Query",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:text"}
 	Query string `json:"query,omitempty"`
 
 	// aliveQuery is PromQL that yields a value while the system reports at all. It is asked when query yields nothing, and lets
@@ -212,6 +236,7 @@ type PrometheusSignal struct {
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=4096
+	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Alive query",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:text"}
 	AliveQuery *string `json:"aliveQuery,omitempty"`
 
 	// windowSeconds is how far back the query itself looks (the 300 of `[5m]`), in seconds. Verification waits that much
@@ -219,6 +244,7 @@ type PrometheusSignal struct {
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=86400
+	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Window, seconds",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:number"}
 	WindowSeconds *int32 `json:"windowSeconds,omitempty"`
 }
 
@@ -232,9 +258,11 @@ type ConditionSignal struct {
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=316
+	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Type",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:text"}
 	Type string `json:"type,omitempty"`
 
 	// status is the status that counts as 1: True, False or Unknown.
 	// +required
+	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Status",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:select:True","urn:alm:descriptor:com.tectonic.ui:select:False","urn:alm:descriptor:com.tectonic.ui:select:Unknown"}
 	Status ConditionStatus `json:"status,omitempty"`
 }

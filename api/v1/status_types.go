@@ -7,16 +7,19 @@ type AITaskStatus struct {
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=9007199254740991
+	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Observed generation",xDescriptors={"urn:alm:descriptor:text"}
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
 	// phase is a one-word summary: Running, Pending, Watching, Breached, Blocked, Acting, Verifying, Exhausted, Suspended or
 	// Failed. Programs read conditions instead.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
+	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Phase",xDescriptors={"urn:alm:descriptor:io.kubernetes.phase"}
 	Phase string `json:"phase,omitempty"`
 
 	// lastExecutionTime is when a step of this task was last executed. Nothing else changes it.
 	// +optional
+	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Last execution",xDescriptors={"urn:alm:descriptor:text"}
 	LastExecutionTime *Time `json:"lastExecutionTime,omitempty"`
 
 	// conditions are Ready, TargetFound, SignalAvailable, Breached, Remediating and Exhausted. One that does not apply is absent.
@@ -24,10 +27,12 @@ type AITaskStatus struct {
 	// +listType=map
 	// +listMapKey=type
 	// +kubebuilder:validation:MaxItems=32
+	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Conditions",xDescriptors={"urn:alm:descriptor:io.kubernetes.conditions"}
 	Conditions []Condition `json:"conditions,omitempty"`
 
 	// target is the workload as it was found.
 	// +optional
+	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Target",xDescriptors={"urn:alm:descriptor:text"}
 	Target *TargetStatus `json:"target,omitempty"`
 
 	// signals are the latest verdicts, by name. Written when verdict or reason change, and once per interval while an incident
@@ -36,34 +41,41 @@ type AITaskStatus struct {
 	// +listType=map
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=8
+	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Signals",xDescriptors={"urn:alm:descriptor:text"}
 	Signals []SignalStatus `json:"signals,omitempty"`
 
 	// decision is the latest decision and its reason.
 	// +optional
+	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Decision",xDescriptors={"urn:alm:descriptor:text"}
 	Decision *Decision `json:"decision,omitempty"`
 
 	// incident is the breach that is being dealt with, or that ended less than limits.recurrenceSeconds ago.
 	// +optional
+	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Incident",xDescriptors={"urn:alm:descriptor:text"}
 	Incident *Incident `json:"incident,omitempty"`
 
 	// order is the unfinished action, written before it is run.
 	// +optional
+	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Order",xDescriptors={"urn:alm:descriptor:text"}
 	Order *Order `json:"order,omitempty"`
 
 	// executions are the times of the actions on the target within limits.periodSeconds, oldest first; at most 100.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=100
+	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Executions",xDescriptors={"urn:alm:descriptor:text"}
 	Executions []Time `json:"executions,omitempty"`
 
 	// history holds the latest finished orders, newest first; at most 10.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=32
+	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="History",xDescriptors={"urn:alm:descriptor:text"}
 	History []HistoryEntry `json:"history,omitempty"`
 
 	// requests are the run and reset annotations that were answered.
 	// +optional
+	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Requests",xDescriptors={"urn:alm:descriptor:text"}
 	Requests *RequestStatus `json:"requests,omitempty"`
 }
 
@@ -111,25 +123,30 @@ type TargetStatus struct {
 	// summary is kind and name, such as Deployment/web.
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
+	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Target",xDescriptors={"urn:alm:descriptor:text"}
 	Summary string `json:"summary,omitempty"`
 
 	// uid is the workload's UID.
 	// +optional
 	// +kubebuilder:validation:MaxLength=128
+	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Target UID",xDescriptors={"urn:alm:descriptor:text"}
 	UID string `json:"uid,omitempty"`
 
 	// revision names the pod template in force: the ReplicaSet or ControllerRevision that holds it.
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
+	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Revision",xDescriptors={"urn:alm:descriptor:text"}
 	Revision string `json:"revision,omitempty"`
 
 	// healthyRevision names the newest revision that was seen healthy and fully rolled out for recoverySeconds.
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
+	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Healthy revision",xDescriptors={"urn:alm:descriptor:text"}
 	HealthyRevision string `json:"healthyRevision,omitempty"`
 
 	// healthyTime is when healthyRevision was proven.
 	// +optional
+	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Revision proven healthy",xDescriptors={"urn:alm:descriptor:text"}
 	HealthyTime *Time `json:"healthyTime,omitempty"`
 }
 
@@ -139,39 +156,47 @@ type SignalStatus struct {
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
+	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Signal",xDescriptors={"urn:alm:descriptor:text"}
 	Name string `json:"name,omitempty"`
 
 	// verdict is Breached, Healthy or Unknown.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
+	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Verdict",xDescriptors={"urn:alm:descriptor:text"}
 	Verdict string `json:"verdict,omitempty"`
 
 	// value is the measured value; absent while unknown.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
+	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Value",xDescriptors={"urn:alm:descriptor:text"}
 	Value string `json:"value,omitempty"`
 
 	// measuredTime is when value was measured. It is written together with value.
 	// +optional
+	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Measured",xDescriptors={"urn:alm:descriptor:text"}
 	MeasuredTime *Time `json:"measuredTime,omitempty"`
 
 	// threshold is what the value was compared with, such as ">= 100".
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
+	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Threshold",xDescriptors={"urn:alm:descriptor:text"}
 	Threshold string `json:"threshold,omitempty"`
 
 	// reason is the cause of the verdict, in one CamelCase word.
 	// +optional
 	// +kubebuilder:validation:MaxLength=128
+	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Verdict reason",xDescriptors={"urn:alm:descriptor:text"}
 	Reason string `json:"reason,omitempty"`
 
 	// message is the same for people.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
+	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Verdict message",xDescriptors={"urn:alm:descriptor:text"}
 	Message string `json:"message,omitempty"`
 
 	// lastTransitionTime is when the verdict last changed.
 	// +optional
+	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Verdict since",xDescriptors={"urn:alm:descriptor:text"}
 	LastTransitionTime *Time `json:"lastTransitionTime,omitempty"`
 
 	// Unknown holds the fields that this version does not know.
@@ -185,30 +210,36 @@ type Decision struct {
 	// none, "50 > 20" is a breach that has not come down to recoveryThreshold.
 	// +optional
 	// +kubebuilder:validation:MaxLength=256
+	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Value against threshold",xDescriptors={"urn:alm:descriptor:text"}
 	Summary string `json:"summary,omitempty"`
 
 	// reason is the cause of the decision, in one CamelCase word.
 	// +optional
 	// +kubebuilder:validation:MaxLength=128
+	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Decision reason",xDescriptors={"urn:alm:descriptor:io.kubernetes.phase:reason"}
 	Reason string `json:"reason,omitempty"`
 
 	// stepName is the step that is under way or held back, or the last one of an exhausted incident.
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
+	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Step",xDescriptors={"urn:alm:descriptor:text"}
 	StepName string `json:"stepName,omitempty"`
 
 	// message says what happened, what was done, whether it helped and what happens next.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
+	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Decision message",xDescriptors={"urn:alm:descriptor:text"}
 	Message string `json:"message,omitempty"`
 
 	// decisionTime is when this was decided.
 	// +optional
+	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Decided",xDescriptors={"urn:alm:descriptor:text"}
 	DecisionTime *Time `json:"decisionTime,omitempty"`
 
 	// nextAllowedTime is until when the decision stands at the latest: when the next step may run, a wait is given up, or recovery is
 	// believed. What can end it sooner is looked at in between.
 	// +optional
+	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Stands until",xDescriptors={"urn:alm:descriptor:text"}
 	NextAllowedTime *Time `json:"nextAllowedTime,omitempty"`
 }
 
@@ -221,21 +252,25 @@ type Incident struct {
 
 	// startTime is when the breach had held for forSeconds.
 	// +optional
+	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Incident began",xDescriptors={"urn:alm:descriptor:text"}
 	StartTime *Time `json:"startTime,omitempty"`
 
 	// recoveredTime is when recovery was proven; absent while the incident lasts.
 	// +optional
+	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Incident recovered",xDescriptors={"urn:alm:descriptor:text"}
 	RecoveredTime *Time `json:"recoveredTime,omitempty"`
 
 	// pass counts the rounds over the steps, from 1.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=1000000
+	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Pass",xDescriptors={"urn:alm:descriptor:text"}
 	Pass int32 `json:"pass,omitempty"`
 
 	// stepName is the step that is under way or comes next.
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
+	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Next step",xDescriptors={"urn:alm:descriptor:text"}
 	StepName string `json:"stepName,omitempty"`
 
 	// cause is Run when the next step was asked for and runs whatever the signal says; else Incident.
@@ -247,6 +282,7 @@ type Incident struct {
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=1000000
+	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Attempts",xDescriptors={"urn:alm:descriptor:text"}
 	Attempts int32 `json:"attempts,omitempty"`
 
 	// executedInPass counts the executed steps of this pass, accompanying ones included.
@@ -267,6 +303,7 @@ type Incident struct {
 
 	// exhausted says that nothing helped and nothing more will be done.
 	// +optional
+	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Exhausted",xDescriptors={"urn:alm:descriptor:text"}
 	Exhausted bool `json:"exhausted,omitempty"`
 
 	// notBeforeTime holds the next order back after one was withdrawn.
@@ -309,36 +346,43 @@ type Order struct {
 	// id is made from the task's UID, the incident with its attempts so far, the pass, the step and the plan.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
+	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Order ID",xDescriptors={"urn:alm:descriptor:text"}
 	ID string `json:"id,omitempty"`
 
 	// cause is Incident or Run.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
+	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Order cause",xDescriptors={"urn:alm:descriptor:text"}
 	Cause string `json:"cause,omitempty"`
 
 	// stepName is the step being executed.
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
+	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Ordered step",xDescriptors={"urn:alm:descriptor:text"}
 	StepName string `json:"stepName,omitempty"`
 
 	// action is the action of the step.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
+	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Ordered action",xDescriptors={"urn:alm:descriptor:text"}
 	Action string `json:"action,omitempty"`
 
 	// state is Recorded (may or may not have run) or Verifying (ran).
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
+	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Order state",xDescriptors={"urn:alm:descriptor:text"}
 	State string `json:"state,omitempty"`
 
 	// reason is Interrupted when it can't be known whether the action ran.
 	// +optional
 	// +kubebuilder:validation:MaxLength=128
+	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Order reason",xDescriptors={"urn:alm:descriptor:text"}
 	Reason string `json:"reason,omitempty"`
 
 	// message says what is or was done, for people.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
+	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Order message",xDescriptors={"urn:alm:descriptor:text"}
 	Message string `json:"message,omitempty"`
 
 	// planHash identifies target, signals and steps.
@@ -349,18 +393,22 @@ type Order struct {
 	// value is the measured value that the order answers.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
+	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Order answers the value",xDescriptors={"urn:alm:descriptor:text"}
 	Value string `json:"value,omitempty"`
 
 	// recordedTime is when the order was written.
 	// +optional
+	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Order recorded",xDescriptors={"urn:alm:descriptor:text"}
 	RecordedTime *Time `json:"recordedTime,omitempty"`
 
 	// executedTime is when the action had run.
 	// +optional
+	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Order executed",xDescriptors={"urn:alm:descriptor:text"}
 	ExecutedTime *Time `json:"executedTime,omitempty"`
 
 	// deadlineTime is when a recorded order is given up, and later when recovery must have begun.
 	// +optional
+	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Order deadline",xDescriptors={"urn:alm:descriptor:text"}
 	DeadlineTime *Time `json:"deadlineTime,omitempty"`
 
 	// before is the target when the order was written. The action is not run on anything else.
@@ -375,11 +423,13 @@ type Order struct {
 	// +optional
 	// +kubebuilder:validation:Minimum=-2147483648
 	// +kubebuilder:validation:Maximum=2147483647
+	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Ordered replicas",xDescriptors={"urn:alm:descriptor:text"}
 	Replicas *int32 `json:"replicas,omitempty"`
 
 	// revision is where a Rollback goes to.
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
+	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Ordered revision",xDescriptors={"urn:alm:descriptor:text"}
 	Revision string `json:"revision,omitempty"`
 
 	// podUIDs are the pods that an Evict removes, or that a Rollback frees; at most 16.
@@ -395,49 +445,59 @@ type HistoryEntry struct {
 	// id is the order's ID.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
+	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Order ID",xDescriptors={"urn:alm:descriptor:text"}
 	ID string `json:"id,omitempty"`
 
 	// cause is Incident or Run.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
+	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Cause",xDescriptors={"urn:alm:descriptor:text"}
 	Cause string `json:"cause,omitempty"`
 
 	// stepName is the step.
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
+	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Step",xDescriptors={"urn:alm:descriptor:text"}
 	StepName string `json:"stepName,omitempty"`
 
 	// action is the action of the step.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
+	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Action",xDescriptors={"urn:alm:descriptor:text"}
 	Action string `json:"action,omitempty"`
 
 	// result is Recovered, Failed, Done, Observed, Refused, Withdrawn, Cancelled or Superseded.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
+	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Result",xDescriptors={"urn:alm:descriptor:text"}
 	Result string `json:"result,omitempty"`
 
 	// reason is the cause of the result, in one CamelCase word.
 	// +optional
 	// +kubebuilder:validation:MaxLength=128
+	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Reason",xDescriptors={"urn:alm:descriptor:text"}
 	Reason string `json:"reason,omitempty"`
 
 	// message is the same for people.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
+	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Message",xDescriptors={"urn:alm:descriptor:text"}
 	Message string `json:"message,omitempty"`
 
 	// value is the measured value that the order answered.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
+	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Value",xDescriptors={"urn:alm:descriptor:text"}
 	Value string `json:"value,omitempty"`
 
 	// startTime is when the order was written.
 	// +optional
+	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Recorded",xDescriptors={"urn:alm:descriptor:text"}
 	StartTime *Time `json:"startTime,omitempty"`
 
 	// endTime is when it was finished.
 	// +optional
+	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Finished",xDescriptors={"urn:alm:descriptor:text"}
 	EndTime *Time `json:"endTime,omitempty"`
 
 	// Unknown holds the fields that this version does not know.
@@ -450,10 +510,12 @@ type RequestStatus struct {
 	// run is the value of aiops.example.com/run that was answered last.
 	// +optional
 	// +kubebuilder:validation:MaxLength=256
+	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Run request answered",xDescriptors={"urn:alm:descriptor:text"}
 	Run string `json:"run,omitempty"`
 
 	// reset is the value of aiops.example.com/reset that was answered last.
 	// +optional
 	// +kubebuilder:validation:MaxLength=256
+	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Reset request answered",xDescriptors={"urn:alm:descriptor:text"}
 	Reset string `json:"reset,omitempty"`
 }

@@ -50,28 +50,34 @@ type Step struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",message="must be a DNS label: lower-case letters, digits and hyphens, not at either end, such as more-replicas"
+	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Name",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:text"}
 	Name string `json:"name,omitempty"`
 
 	// action is what the step does: Restart (rolling restart), Evict (removes unhealthy pods through the eviction API), Scale (sets
 	// replicas), Rollback (back to the newest revision that was proven healthy, else the one before), Notify (tells a
 	// receiver; done when delivered, without verification).
 	// +required
+	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Action",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:select:Restart","urn:alm:descriptor:com.tectonic.ui:select:Evict","urn:alm:descriptor:com.tectonic.ui:select:Scale","urn:alm:descriptor:com.tectonic.ui:select:Rollback","urn:alm:descriptor:com.tectonic.ui:select:Notify"}
 	Action ActionType `json:"action,omitempty"`
 
 	// scale are the parameters of a Scale step.
 	// +optional
+	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Scale",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:scale"}
 	Scale *ScaleStep `json:"scale,omitempty"`
 
 	// evict are the parameters of an Evict step.
 	// +optional
+	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Evict",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:evict"}
 	Evict *EvictStep `json:"evict,omitempty"`
 
 	// notify are the parameters of a Notify step.
 	// +optional
+	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Notify",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:notify"}
 	Notify *NotifyStep `json:"notify,omitempty"`
 
 	// mode is this step's own mode. Absent: the mode of the task.
 	// +optional
+	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Mode",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:select:Auto","urn:alm:descriptor:com.tectonic.ui:select:Observe","urn:alm:descriptor:com.tectonic.ui:advanced"}
 	Mode Mode `json:"mode,omitempty"`
 
 	// timeoutSeconds is how long recovery may take, from the end of the action and beyond the signal's window, in seconds.
@@ -79,11 +85,13 @@ type Step struct {
 	// +optional
 	// +kubebuilder:validation:Minimum=10
 	// +kubebuilder:validation:Maximum=86400
+	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Timeout, seconds",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:number"}
 	TimeoutSeconds *int32 `json:"timeoutSeconds,omitempty"`
 
 	// onFailure says what follows when the step did not help: Next goes on to the next step, Stop ends the incident as
 	// Exhausted. Absent: Next.
 	// +optional
+	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="On failure",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:select:Next","urn:alm:descriptor:com.tectonic.ui:select:Stop"}
 	OnFailure FailurePolicy `json:"onFailure,omitempty"`
 }
 
@@ -96,24 +104,28 @@ type ScaleStep struct {
 	// +optional
 	// +kubebuilder:validation:Minimum=-10000
 	// +kubebuilder:validation:Maximum=10000
+	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="By",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:number"}
 	By *int32 `json:"by,omitempty"`
 
 	// to is the number of replicas. 0 to 10000.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=10000
+	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="To",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:podCount"}
 	To *int32 `json:"to,omitempty"`
 
 	// max is the most replicas that this step ever sets. 0 to 10000.
 	// +required
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=10000
+	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Maximum",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:podCount"}
 	Max *int32 `json:"max,omitempty"`
 
 	// min is the fewest replicas that this step ever sets. Absent: 1. 0 to 10000.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=10000
+	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Minimum",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:podCount"}
 	Min *int32 `json:"min,omitempty"`
 }
 
@@ -123,11 +135,13 @@ type EvictStep struct {
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=16
+	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Pods at most",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:number"}
 	MaxPods *int32 `json:"maxPods,omitempty"`
 
 	// unhealthyPods says whether a PodDisruptionBudget may keep a broken pod: RespectBudget evicts only what the budget allows,
 	// IgnoreBudget deletes it where the budget refuses. Absent: RespectBudget.
 	// +optional
+	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Disruption budget",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:select:RespectBudget","urn:alm:descriptor:com.tectonic.ui:select:IgnoreBudget"}
 	UnhealthyPods BudgetPolicy `json:"unhealthyPods,omitempty"`
 }
 
@@ -137,11 +151,13 @@ type NotifyStep struct {
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
+	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Receiver",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:text"}
 	Receiver *string `json:"receiver,omitempty"`
 
 	// message is added to the facts, for the reader. At most 1024 characters.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
+	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Message",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:text"}
 	Message *string `json:"message,omitempty"`
 }
