@@ -1,6 +1,6 @@
 # The two commands a newcomer needs are `make demo` and `make test`; `make help` lists the rest.
 # Nothing is downloaded but Go modules: every tool is built from hack/tools, pinned there, into a cache
-# outside the tree.
+# outside the tree. One is an exception: `bundle` downloads operator-sdk where it is not installed.
 
 # ---- What may be set from outside -------------------------------------------------------------------
 
@@ -10,6 +10,20 @@ VERSION ?= 0.1.0
 IMAGE_TAG_BASE ?= example.com/aiops-operator
 # Image that `deploy`, `docker-build` and `build-installer` use.
 IMG ?= $(IMAGE_TAG_BASE):v$(VERSION)
+# true adds config/network-policy to `deploy`, `build-installer` and `bundle`.
+NETWORK_POLICIES ?=
+# true adds config/prometheus to them: for clusters with the Prometheus operator.
+MONITORING ?=
+# Channels of the bundle, and the one among them that is offered first.
+CHANNELS ?= candidate,fast,stable
+DEFAULT_CHANNEL ?= stable
+# Image of the bundle.
+BUNDLE_IMG ?= $(IMAGE_TAG_BASE)-bundle:v$(VERSION)
+# true pins every image of the bundle to the digest that it has in its registry now.
+USE_IMAGE_DIGESTS ?=
+# Path of operator-sdk. Without one, that of PATH, else the release OPERATOR_SDK_VERSION is downloaded.
+OPERATOR_SDK ?=
+OPERATOR_SDK_VERSION ?= v1.42.3
 # How long `fuzz` runs each of its targets.
 FUZZTIME ?= 60s
 # Statement coverage, in percent, below which `cover` fails.
@@ -42,6 +56,18 @@ TOOLS := $(AIOPS_CACHE)/tools/$(TOOLS_KEY)
 CONTROLLER_GEN := $(TOOLS)/controller-gen
 KUSTOMIZE := $(TOOLS)/kustomize
 GOLANGCI_LINT := $(TOOLS)/golangci-lint
+INSTALLED_OPERATOR_SDK := $(shell command -v "$(or $(OPERATOR_SDK),operator-sdk)")
+override OPERATOR_SDK := $(or $(INSTALLED_OPERATOR_SDK),$(AIOPS_CACHE)/operator-sdk-$(OPERATOR_SDK_VERSION)/operator-sdk)
+
+# Parts of config that are added beside the others.
+OPTIONAL_PARTS := $(if $(filter true,$(NETWORK_POLICIES)),network-policy) $(if $(filter true,$(MONITORING)),prometheus)
+BUNDLE_CSV := bundle/manifests/aiops-operator.clusterserviceversion.yaml
+# Newest Kubernetes that the bundle is validated for.
+KUBERNETES_VERSION := 1.37
+
+# The folders of config for an overlay: the named one and the optional parts.
+comma := ,
+folders = ../../config/$(1)$(foreach part,$(OPTIONAL_PARTS),$(comma) ../../config/$(part))
 
 # What `generate`, `manifests` and `build-installer` write.
 GENERATED := api/v1/zz_generated.deepcopy.go config/crd/bases config/rbac/role.yaml dist/install.yaml
@@ -209,8 +235,47 @@ build-installer: manifests bin/deploy/kustomization.yaml $(KUSTOMIZE) ## Write d
 .PHONY: bin/deploy/kustomization.yaml
 bin/deploy/kustomization.yaml:
 	@mkdir -p $(@D)
-	@image="$(IMG)"; printf 'resources: [../../config/default]\nimages: [{name: controller, newName: "%s", newTag: "%s"}]\n' \
-		"$${image%:*}" "$${image##*:}" > $@
+	@image="$(IMG)"; printf 'resources: [%s]\nimages: [{name: controller, newName: "%s", newTag: "%s"}]\n' \
+		"$(call folders,default)" "$${image%:*}" "$${image##*:}" > $@
+
+##@ Operator Lifecycle Manager
+
+.PHONY: bundle
+bundle: manifests bin/bundle/kustomization.yaml $(KUSTOMIZE) $(OPERATOR_SDK) ## Write the bundle: VERSION, CHANNELS, DEFAULT_CHANNEL, IMG, USE_IMAGE_DIGESTS=true.
+	$(OPERATOR_SDK) generate kustomize manifests -q --interactive=false
+	$(KUSTOMIZE) build bin/bundle > bin/bundle/manifests.yaml
+	@rm -f bin/bundle/before.yaml; test ! -f $(BUNDLE_CSV) || cp $(BUNDLE_CSV) bin/bundle/before.yaml
+	@rm -rf bundle
+	cat bin/bundle/manifests.yaml | $(OPERATOR_SDK) generate bundle -q --overwrite --version $(VERSION) \
+		--channels $(CHANNELS) --default-channel $(DEFAULT_CHANNEL) $(if $(filter true,$(USE_IMAGE_DIGESTS)),--use-image-digests)
+	@rm bundle/manifests/aiops-manager-config_v1_configmap.yaml # the user's to make: each upgrade would overwrite it
+	@config/manifests/finish-bundle.sh $(BUNDLE_CSV) bin/bundle/before.yaml $(IMG)
+	@$(MAKE) --no-print-directory bundle-validate
+
+.PHONY: bundle-validate
+bundle-validate: $(OPERATOR_SDK) ## Validate the bundle as operator-sdk and OperatorHub do.
+	$(OPERATOR_SDK) bundle validate ./bundle --select-optional suite=operatorframework --optional-values=k8s-version=$(KUBERNETES_VERSION)
+
+.PHONY: bundle-build
+bundle-build: ## Build the bundle's image BUNDLE_IMG.
+	$(CONTAINER_TOOL) build -f bundle.Dockerfile -t $(BUNDLE_IMG) .
+
+.PHONY: bundle-push
+bundle-push: ## Push the bundle's image BUNDLE_IMG.
+	$(CONTAINER_TOOL) push $(BUNDLE_IMG)
+
+# With images by digest nothing has to be fetched by a name that may change: only then it fits a mirror.
+.PHONY: bin/bundle/kustomization.yaml
+bin/bundle/kustomization.yaml:
+	@mkdir -p $(@D)
+	@printf 'images: [{kind: Configuration, path: stages/tests/image}]\n' > $(@D)/images.yaml
+	@image="$(IMG)"; { printf 'resources: [%s]\nconfigurations: [images.yaml]\nimages:\n' "$(call folders,manifests)"; \
+		printf -- '- {name: controller, newName: "%s", newTag: "%s"}\n' "$${image%:*}" "$${image##*:}"; \
+		printf -- '- {name: example.com/aiops-operator-scorecard, newName: "%s", newTag: "%s"}\n' "$(IMAGE_TAG_BASE)-scorecard" "v$(VERSION)"; \
+		printf 'patches:\n- target: {kind: ClusterServiceVersion}\n  patch: |-\n'; \
+		printf '    - {op: replace, path: /metadata/annotations/containerImage, value: "%s"}\n' "$$image"; \
+		printf '    - {op: replace, path: /metadata/annotations/features.operators.openshift.io~1disconnected, value: "%s"}\n' \
+			"$(if $(filter true,$(USE_IMAGE_DIGESTS)),true,false)"; } > $@
 
 ##@ Tools
 
@@ -226,3 +291,10 @@ $(KUSTOMIZE):
 $(GOLANGCI_LINT):
 	@echo "Building golangci-lint from its modules: once, about 3 minutes on two cores."
 	cd $(TOOLS_MODULE) && $(GO_BUILD) -ldflags "-s -w -X main.version=$$($(GO) list -m -f '{{slice .Version 1}}' github.com/golangci/golangci-lint/v2)" -o $@ ./golangci
+
+$(AIOPS_CACHE)/operator-sdk-$(OPERATOR_SDK_VERSION)/operator-sdk:
+	@mkdir -p $(@D)
+	cd $(@D) && name="operator-sdk_$$($(GO) env GOOS)_$$($(GO) env GOARCH)" && \
+		from=https://github.com/operator-framework/operator-sdk/releases/download/$(OPERATOR_SDK_VERSION) && \
+		curl -fsSLO "$$from/$$name" && curl -fsSLO "$$from/checksums.txt" && \
+		grep " $$name\$$" checksums.txt | sha256sum -c - && chmod +x "$$name" && mv "$$name" operator-sdk
