@@ -69,8 +69,8 @@ KUBERNETES_VERSION := 1.37
 comma := ,
 folders = ../../config/$(1)$(foreach part,$(OPTIONAL_PARTS),$(comma) ../../config/$(part))
 
-# What `generate`, `manifests` and `build-installer` write.
-GENERATED := api/v1/zz_generated.deepcopy.go config/crd/bases config/rbac/role.yaml dist/install.yaml
+# What `generate`, `manifests`, `build-installer` and `chart` write.
+GENERATED := api/v1/zz_generated.deepcopy.go config/crd/bases config/rbac/role.yaml dist/install.yaml dist/chart
 # Folders with Go code that people write.
 GO_FOLDERS := $(wildcard api cmd internal hack test)
 # Modules of this repository: the root, the tools, the programs of the test cluster.
@@ -174,7 +174,7 @@ verify: verify-generated verify-modules verify-dependencies verify-format verify
 .PHONY: verify-generated
 verify-generated:
 	@rm -rf bin/.verify && mkdir -p bin/.verify && tar cf - $(GENERATED) | tar xf - -C bin/.verify
-	@$(MAKE) --no-print-directory generate manifests build-installer
+	@$(MAKE) --no-print-directory generate manifests build-installer chart
 	@for path in $(GENERATED); do diff -ru "bin/.verify/$$path" "$$path" || failed=1; done; \
 		test -z "$$failed" || { echo "Generated files were out of date: commit them as they are now."; exit 1; }
 
@@ -230,6 +230,10 @@ docker-buildx: ## Build and push the image IMG for all PLATFORMS.
 build-installer: manifests bin/deploy/kustomization.yaml $(KUSTOMIZE) ## Write dist/install.yaml: the CRD and the operator in one file.
 	@mkdir -p dist
 	$(KUSTOMIZE) build bin/deploy > dist/install.yaml
+
+.PHONY: chart
+chart: manifests $(KUSTOMIZE) ## Write dist/chart: the Helm chart, with the version VERSION and the image IMG.
+	$(GO) run ./hack/chart -kustomize $(KUSTOMIZE) -version $(VERSION) -image $(IMG) -output dist/chart
 
 # An overlay of its own sets the image, so that deploying another one changes no file under config/.
 .PHONY: bin/deploy/kustomization.yaml
