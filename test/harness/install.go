@@ -1,32 +1,34 @@
-// Package harness sets the operator up for tests and demonstrations: on an embedded cluster, from the very manifests that users
-// apply, running as its own ServiceAccount with nothing but its own rights.
+// Package harness sets the operator up for tests and demonstrations: on an embedded cluster, from the very package that users
+// install, running as its own ServiceAccount with nothing but its own rights.
 package harness
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"os"
 	"path/filepath"
 	"runtime"
 	"time"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	aiopsv1 "github.com/example/aiops-operator/api/v1"
 )
 
-// Where the manifests put the operator.
+// Where the operator is installed.
 const (
 	Namespace      = "aiops-system"
 	ServiceAccount = "aiops-controller-manager"
 )
+
+// DefinitionName is the name of the kind's CustomResourceDefinition.
+const DefinitionName = "aitasks." + aiopsv1.GroupName
 
 // Root returns the folder of the repository.
 func Root() string {
@@ -34,26 +36,33 @@ func Root() string {
 	return filepath.Dir(filepath.Dir(filepath.Dir(file)))
 }
 
-// Install applies dist/install.yaml without its Deployment: there is no image to pull here, so the operator runs as a process
-// beside the cluster, as the same ServiceAccount.
+// Install installs the bundle of this tree as OLM would, without its Deployment: there is no image to pull here, so the operator
+// runs as a process beside the cluster, as the same ServiceAccount.
 func Install(ctx context.Context, writer client.Client) error {
-	objects, err := manifests()
+	release, err := LoadRelease()
 	if err != nil {
 		return err
 	}
+	return release.Install(ctx, writer)
+}
+
+// Apply writes objects as kubectl apply --server-side would, in order, and waits until the kind is served if its definition is among
+// them. It tries again for a while: an API server that has just started may not yet serve every group, nor know a namespace that was
+// made a moment ago.
+func Apply(ctx context.Context, writer client.Client, objects ...*unstructured.Unstructured) error {
 	for _, object := range objects {
-		if object.GetKind() == "Deployment" || object.GetKind() == "PodDisruptionBudget" {
-			continue
-		}
 		if err := apply(ctx, writer, object); err != nil {
 			return err
 		}
+		if object.GetKind() == "CustomResourceDefinition" {
+			if err := waitEstablished(ctx, writer, object.GetName()); err != nil {
+				return err
+			}
+		}
 	}
-	return waitEstablished(ctx, writer)
+	return nil
 }
 
-// apply tries again for a while: an API server that has just started may not yet serve every group, nor know a namespace that was
-// made a moment ago.
 func apply(ctx context.Context, writer client.Client, object *unstructured.Unstructured) error {
 	var last error
 	err := wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, 15*time.Second, true, func(ctx context.Context) (bool, error) {
@@ -69,33 +78,22 @@ func apply(ctx context.Context, writer client.Client, object *unstructured.Unstr
 	return nil
 }
 
-func manifests() ([]*unstructured.Unstructured, error) {
-	data, err := os.ReadFile(filepath.Join(Root(), "dist", "install.yaml"))
-	if err != nil {
-		return nil, fmt.Errorf("read the manifests: %w", err)
-	}
-	decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(data), 4096)
-	var out []*unstructured.Unstructured
-	for {
-		object := &unstructured.Unstructured{}
-		err := decoder.Decode(object)
-		if errors.Is(err, io.EOF) {
-			return out, nil
-		}
-		if err != nil {
-			return nil, fmt.Errorf("decode the manifests: %w", err)
-		}
-		if object.GetKind() != "" {
-			out = append(out, object)
+// Delete deletes objects as kubectl delete would, in order. What is gone already, with its kind or without, is no error.
+func Delete(ctx context.Context, writer client.Client, objects ...*unstructured.Unstructured) error {
+	for _, object := range objects {
+		err := writer.Delete(ctx, object.DeepCopy())
+		if err != nil && !apierrors.IsNotFound(err) && !meta.IsNoMatchError(err) {
+			return fmt.Errorf("delete %s %s: %w", object.GetKind(), object.GetName(), err)
 		}
 	}
+	return nil
 }
 
-func waitEstablished(ctx context.Context, reader client.Client) error {
+func waitEstablished(ctx context.Context, reader client.Client, name string) error {
 	err := wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, 30*time.Second, true, func(ctx context.Context) (bool, error) {
 		crd := &unstructured.Unstructured{}
 		crd.SetGroupVersionKind(apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinition"))
-		if err := reader.Get(ctx, types.NamespacedName{Name: "aitasks.aiops.example.com"}, crd); err != nil {
+		if err := reader.Get(ctx, types.NamespacedName{Name: name}, crd); err != nil {
 			return false, client.IgnoreNotFound(err)
 		}
 		field, _, err := unstructured.NestedFieldNoCopy(crd.Object, "status", "conditions")
@@ -108,7 +106,7 @@ func waitEstablished(ctx context.Context, reader client.Client) error {
 		return false, err
 	})
 	if err != nil {
-		return fmt.Errorf("wait for the CRD: %w", err)
+		return fmt.Errorf("wait for the CRD %s: %w", name, err)
 	}
 	return nil
 }

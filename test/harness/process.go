@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"syscall"
 	"time"
 
@@ -49,24 +50,32 @@ type ProcessOptions struct {
 	Config string
 	// Flags are added to those that every process here gets.
 	Flags []string
+	// Environment is added to that of this process, as "NAME=value".
+	Environment []string
 }
 
 // BuildOperator builds the operator into the cache, or finds it up to date, and returns where it is.
 func BuildOperator(ctx context.Context) (string, error) {
+	return BuildVersion(ctx, "dev")
+}
+
+// BuildVersion builds the operator of this tree as a version, such as v0.1.0, into the cache and returns where it is.
+func BuildVersion(ctx context.Context, version string) (string, error) {
 	folder, err := cluster.CacheFolder()
 	if err != nil {
 		return "", err
 	}
-	path := filepath.Join(folder, "operator", "manager")
-	command := exec.CommandContext(ctx, "go", "build", "-C", Root(), "-o", path, "./cmd")
+	path := filepath.Join(folder, "operator", version, "manager")
+	command := exec.CommandContext(ctx, "go", "build", "-C", Root(), "-ldflags", "-X main.version="+version, "-o", path, "./cmd")
 	if printed, err := command.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build the operator: %w\n%s", err, printed)
 	}
 	return path, nil
 }
 
-// StartProcess starts the program at path with leader election, as the operator's ServiceAccount. It ends with the cluster, or
-// with Stop or Kill.
+// StartProcess starts the program at path with the command line of this tree's bundle, as the operator's ServiceAccount. The
+// addresses and files of this machine are appended: of a flag that is given twice, the last one holds. The program ends
+// with the cluster, or with Stop or Kill.
 func StartProcess(ctx context.Context, c *cluster.Cluster, path string, options ProcessOptions) (*Process, error) {
 	kubeconfig, err := writeKubeconfig(ctx, c, options.Name)
 	if err != nil {
@@ -80,25 +89,34 @@ func StartProcess(ctx context.Context, c *cluster.Cluster, path string, options 
 	if err != nil {
 		return nil, err
 	}
-	arguments := append([]string{
-		"--kubeconfig=" + kubeconfig, "--config=" + config, "--leader-elect", "--leader-election-namespace=" + Namespace,
+	release, err := LoadRelease()
+	if err != nil {
+		return nil, err
+	}
+	arguments, err := release.Arguments()
+	if err != nil {
+		return nil, err
+	}
+	arguments = slices.Concat(arguments, []string{
+		"--kubeconfig=" + kubeconfig, "--config=" + config, "--leader-election-namespace=" + Namespace,
 		"--metrics-bind-address=0", "--health-probe-bind-address=" + probe,
-	}, options.Flags...)
+	}, options.Flags)
 	process := &Process{LogFile: c.LogFile(options.Name), probe: "http://" + probe + "/readyz", done: make(chan struct{})}
-	if err := process.start(path, arguments); err != nil {
+	if err := process.start(path, arguments, options.Environment); err != nil {
 		return nil, err
 	}
 	return process, c.Adopt(options.Name, process.PID())
 }
 
 // start gives the program a session of its own, so that Ctrl-C reaches only whoever knows in which order things are stopped.
-func (p *Process) start(path string, arguments []string) error {
+func (p *Process) start(path string, arguments, environment []string) error {
 	output, err := os.OpenFile(p.LogFile, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return fmt.Errorf("create the operator's log: %w", err)
 	}
 	defer output.Close()
 	p.command = exec.Command(path, arguments...)
+	p.command.Env = append(os.Environ(), environment...)
 	p.command.Stdout, p.command.Stderr = output, output
 	p.command.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	p.Started = time.Now()
@@ -120,7 +138,12 @@ func (p *Process) Done() <-chan struct{} { return p.done }
 
 // WaitReady returns when the program says that its caches are filled.
 func (p *Process) WaitReady(ctx context.Context) error {
-	err := wait.PollUntilContextTimeout(ctx, 10*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
+	return p.WaitReadyWithin(ctx, time.Minute)
+}
+
+// WaitReadyWithin is WaitReady with a time of the caller's.
+func (p *Process) WaitReadyWithin(ctx context.Context, timeout time.Duration) error {
+	err := wait.PollUntilContextTimeout(ctx, 10*time.Millisecond, timeout, true, func(ctx context.Context) (bool, error) {
 		select {
 		case <-p.done:
 			return false, fmt.Errorf("it ended; see %s", p.LogFile)

@@ -1,0 +1,419 @@
+package lifecycle_test
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net"
+	"os"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	operatorsv1alpha1 "github.com/operator-framework/api/pkg/operators/v1alpha1"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/example/aiops-operator/test/cluster"
+	"github.com/example/aiops-operator/test/harness"
+)
+
+// right is one verb on one resource. Its text is what kubectl auth can-i would be asked.
+type right struct {
+	verb, resource, subresource, group string
+	// own says that it holds in the operator's own namespace alone.
+	own bool
+}
+
+// String is the right's name in the table.
+func (r right) String() string {
+	out := r.verb + " " + r.resource
+	if r.group != "" {
+		out += "." + r.group
+	}
+	if r.subresource != "" {
+		out += "/" + r.subresource
+	}
+	if r.own {
+		out += " (own namespace)"
+	}
+	return out
+}
+
+// use is what a right is good for.
+type use struct {
+	// seen is what users see with it.
+	seen string
+	// scenario shows it.
+	scenario string
+}
+
+// uses says of every right of the bundle what it is good for: no right is granted that is not here, and none is here in vain.
+func uses() map[string]use {
+	return map[string]use{
+		"get aitasks.aiops.example.com":          {"a task acts on what its spec says now", "restart"},
+		"list aitasks.aiops.example.com":         {"two tasks do not act on one workload at the same time", "restart"},
+		"watch aitasks.aiops.example.com":        {"a new task is looked at", "watch"},
+		"patch aitasks.aiops.example.com/status": {"a task tells its phase", "watch"},
+
+		"get deployments.apps":   {"a Deployment is acted on as it is now", "restart"},
+		"list deployments.apps":  {"an API server without streamed lists is enough", "lists"},
+		"watch deployments.apps": {"Deployments are seen", "ready"},
+		"patch deployments.apps": {"a Deployment is restarted", "restart"},
+
+		"get statefulsets.apps":   {"a StatefulSet is acted on as it is now", "rollback-stateful"},
+		"list statefulsets.apps":  {"an API server without streamed lists is enough", "lists"},
+		"watch statefulsets.apps": {"StatefulSets are seen", "ready"},
+		"patch statefulsets.apps": {"a StatefulSet is rolled back", "rollback-stateful"},
+
+		"get daemonsets.apps":   {"a DaemonSet is acted on as it is now", "restart-daemon"},
+		"list daemonsets.apps":  {"an API server without streamed lists is enough", "lists"},
+		"watch daemonsets.apps": {"DaemonSets are seen", "ready"},
+		"patch daemonsets.apps": {"a DaemonSet is restarted", "restart-daemon"},
+
+		"get replicasets.apps":   {"a Deployment is rolled back to the template of a revision", "rollback"},
+		"list replicasets.apps":  {"a Rollback finds the revision before", "rollback"},
+		"watch replicasets.apps": {"the revision in force is known", "ready"},
+
+		"get controllerrevisions.apps":   {"a StatefulSet is rolled back to the template of a revision", "rollback-stateful"},
+		"list controllerrevisions.apps":  {"a Rollback finds the revision before", "rollback-stateful"},
+		"watch controllerrevisions.apps": {"the revision in force is known", "ready"},
+
+		"get pods":             {"only pods that are still broken are evicted", "evict"},
+		"list pods":            {"an API server without streamed lists is enough", "lists"},
+		"watch pods":           {"pods are seen", "ready"},
+		"delete pods":          {"a broken pod is removed despite its budget, where the step says so", "evict-budget"},
+		"create pods/eviction": {"a broken pod is evicted", "evict"},
+
+		"list horizontalpodautoscalers.autoscaling":  {"an API server without streamed lists is enough", "lists"},
+		"watch horizontalpodautoscalers.autoscaling": {"replicas are left to an autoscaler", "autoscaler"},
+
+		"get pods.metrics.k8s.io":  {"the usage of one pod is measured", "usage"},
+		"list pods.metrics.k8s.io": {"the usage of many pods is measured", "usage-many"},
+
+		"create events.events.k8s.io": {"a transition is told as an event", "event"},
+
+		"create tokenreviews.authentication.k8s.io":        {"metrics are served to who may read them", "metrics"},
+		"create subjectaccessreviews.authorization.k8s.io": {"metrics are served to who may read them", "metrics"},
+
+		"create leases.coordination.k8s.io (own namespace)": {"the first replica becomes the leader", "watch"},
+		"get leases.coordination.k8s.io (own namespace)":    {"a replica sees whether there is a leader", "watch"},
+		"update leases.coordination.k8s.io (own namespace)": {"a leader stays it, and hands over", "hand-over"},
+		"create events (own namespace)":                     {"who becomes the leader is told", "event-leader"},
+	}
+}
+
+// scenarios are the scenarios by name; the last one ends the leader.
+func (s *stage) scenarios() map[string]func(*play) {
+	return map[string]func(*play){
+		"ready": s.getsReady, "lists": s.getsReadyByLists, "watch": s.watches,
+		"restart": s.restartsDeployment, "restart-daemon": s.restartsDaemonSet,
+		"rollback": s.rollsDeploymentBack, "rollback-stateful": s.rollsStatefulSetBack,
+		"evict": s.evicts, "evict-budget": s.evictsDespiteBudget, "autoscaler": s.leavesReplicasToAutoscaler,
+		"usage": s.measuresOnePod, "usage-many": s.measuresManyPods,
+		"event": s.tells, "event-leader": s.tellsOfLeader,
+		"metrics": s.servesMetrics, lastScenario: s.handsOver,
+	}
+}
+
+const (
+	lastScenario = "hand-over"
+	// scraperNamespace holds the ServiceAccount that may read metrics.
+	scraperNamespace = "default"
+	// eachRight, in the environment variable AIOPS_RIGHTS, takes away every right in turn.
+	eachRight = "each"
+)
+
+// stage is two replicas of the operator under the rights of a release.
+type stage struct {
+	leader, standby *harness.Process
+	// metrics is the address of the leader's metrics endpoint.
+	metrics string
+	mark    cluster.AuditMark
+	// results are the failures of the scenarios that were played, nil where there was none.
+	results map[string]error
+}
+
+// perform installs a release, plays scenarios on it, and stops its replicas.
+func perform(ctx context.Context, program string, release *harness.Release, patience time.Duration, names ...string) *stage {
+	GinkgoHelper()
+	s := &stage{results: map[string]error{}}
+	Expect(client.IgnoreNotFound(admin.Delete(ctx, &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: leaseKey().Namespace, Name: leaseKey().Name}}))).To(Succeed())
+	Expect(release.Install(ctx, admin)).To(Succeed())
+	var err error
+	s.mark, err = kubernetes.AuditMark()
+	Expect(err).NotTo(HaveOccurred())
+	s.metrics = freeAddress(ctx)
+	s.leader = s.replica(ctx, program, "leader", harness.ProcessOptions{Flags: []string{"--metrics-bind-address=" + s.metrics}})
+	defer s.leader.Kill()
+	s.waitForLeader(ctx)
+	// A replica that gets no lists streamed falls back to asking for them page by page.
+	s.standby = s.replica(ctx, program, "standby", harness.ProcessOptions{Environment: []string{"KUBE_FEATURE_WatchListClient=false"}})
+	defer s.standby.Kill()
+
+	scenarios := s.scenarios()
+	errs := make(chan struct {
+		name string
+		err  error
+	}, len(names))
+	together := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return name == lastScenario })
+	_ = inParallel(together, func(name string) error {
+		errs <- struct {
+			name string
+			err  error
+		}{name, attempt(ctx, patience, scenarios[name])}
+		return nil
+	})
+	close(errs)
+	for result := range errs {
+		s.results[result.name] = result.err
+	}
+	for name, err := range s.results {
+		AddReportEntry(fmt.Sprintf("%s: %s", name, firstLine(err)))
+	}
+	if slices.Contains(names, lastScenario) {
+		s.results[lastScenario] = attempt(ctx, patience, scenarios[lastScenario])
+	}
+	return s
+}
+
+// waitForLeader gives the first replica time to become the leader. Without the right to it, it does not.
+func (s *stage) waitForLeader(ctx context.Context) {
+	waiting, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	lease := &coordinationv1.Lease{}
+	for waiting.Err() == nil && lease.Spec.HolderIdentity == nil {
+		_ = admin.Get(waiting, leaseKey(), lease) // it may not exist yet
+	}
+}
+
+func (s *stage) replica(ctx context.Context, program, name string, options harness.ProcessOptions) *harness.Process {
+	GinkgoHelper()
+	options.Name = "rights-" + name
+	options.Config = configuration
+	process, err := harness.StartProcess(ctx, kubernetes, program, options)
+	Expect(err).NotTo(HaveOccurred())
+	return process
+}
+
+// answers returns what the API server answered to the operator's requests that a right was needed for, as HTTP codes.
+func (s *stage) answers() (granted, denied map[right]bool) {
+	GinkgoHelper()
+	granted, denied = map[right]bool{}, map[right]bool{}
+	_, err := kubernetes.AuditEventsSince(s.mark, func(event cluster.AuditEvent) bool {
+		if event.User != operatorUser || event.Resource == "" {
+			return false
+		}
+		r := right{verb: event.Verb, resource: event.Resource, subresource: event.Subresource, group: event.APIGroup, own: isOwn(event)}
+		switch {
+		case event.Code == 403:
+			denied[r] = true
+		case event.Code != 401:
+			granted[r] = true
+		}
+		return false
+	})
+	Expect(err).NotTo(HaveOccurred())
+	return granted, denied
+}
+
+// isOwn says that a request was made for the operator itself, not for a task.
+func isOwn(event cluster.AuditEvent) bool {
+	return event.Resource == "leases" || event.Resource == "events" && event.APIGroup == ""
+}
+
+// shows says whether a right is good for what it is said to be good for.
+func (s *stage) shows(r right) error {
+	use, found := uses()[r.String()]
+	if !found {
+		return errors.New("the bundle asks for it, and nobody has said what it is good for")
+	}
+	if err := s.results[use.scenario]; err != nil {
+		return fmt.Errorf("%s: %w", use.seen, err)
+	}
+	granted, denied := s.answers()
+	switch {
+	case denied[r]:
+		return errors.New("the operator asked for it and was denied")
+	case !granted[r]:
+		return errors.New("the bundle asks for it, and nothing used it")
+	}
+	return nil
+}
+
+// rightsOf returns the rights that a release asks for.
+func rightsOf(release *harness.Release) []right {
+	GinkgoHelper()
+	var out []right
+	strategy := release.CSV.Spec.InstallStrategy.StrategySpec
+	for _, entry := range strategy.ClusterPermissions {
+		out = append(out, rightsIn(entry, false)...)
+	}
+	for _, entry := range strategy.Permissions {
+		out = append(out, rightsIn(entry, true)...)
+	}
+	slices.SortFunc(out, func(a, b right) int {
+		return cmp.Or(cmp.Compare(a.group, b.group), cmp.Compare(a.resource, b.resource), cmp.Compare(a.subresource, b.subresource), cmp.Compare(a.verb, b.verb))
+	})
+	return out
+}
+
+func rightsIn(entry operatorsv1alpha1.StrategyDeploymentPermissions, own bool) []right {
+	GinkgoHelper()
+	var out []right
+	for _, rule := range entry.Rules {
+		Expect(rule.NonResourceURLs).To(BeEmpty())
+		for _, single := range singles(rule) {
+			out = append(out, rightOf(single, own))
+		}
+	}
+	return out
+}
+
+// singles splits a rule into one for each verb and resource.
+func singles(rule rbacv1.PolicyRule) []rbacv1.PolicyRule {
+	var out []rbacv1.PolicyRule
+	for _, group := range rule.APIGroups {
+		for _, resource := range rule.Resources {
+			for _, verb := range rule.Verbs {
+				out = append(out, rbacv1.PolicyRule{APIGroups: []string{group}, Resources: []string{resource}, Verbs: []string{verb}, ResourceNames: rule.ResourceNames})
+			}
+		}
+	}
+	return out
+}
+
+func rightOf(single rbacv1.PolicyRule, own bool) right {
+	resource, subresource, _ := strings.Cut(single.Resources[0], "/")
+	return right{verb: single.Verbs[0], resource: resource, subresource: subresource, group: single.APIGroups[0], own: own}
+}
+
+// without returns a release that does not ask for a right.
+func without(release *harness.Release, lost right) *harness.Release {
+	out := *release
+	out.CSV = release.CSV.DeepCopy()
+	strategy := &out.CSV.Spec.InstallStrategy.StrategySpec
+	strip := func(entries []operatorsv1alpha1.StrategyDeploymentPermissions, own bool) {
+		for i := range entries {
+			var kept []rbacv1.PolicyRule
+			for _, rule := range entries[i].Rules {
+				kept = append(kept, slices.DeleteFunc(singles(rule), func(single rbacv1.PolicyRule) bool { return rightOf(single, own) == lost })...)
+			}
+			entries[i].Rules = kept
+		}
+	}
+	strip(strategy.ClusterPermissions, false)
+	strip(strategy.Permissions, true)
+	return &out
+}
+
+// performed is the performance under all rights, which every spec below looks at.
+var performed *stage
+
+var _ = Describe("The rights that the bundle asks for", Ordered, ContinueOnFailure, func() {
+	var program string
+
+	BeforeAll(func(ctx context.Context) {
+		var err error
+		program, err = harness.BuildOperator(ctx)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(current.Install(ctx, admin)).To(Succeed())
+		DeferCleanup(removeAll)
+		Expect(admin.Create(ctx, scraper())).To(Succeed())
+		if os.Getenv("AIOPS_RIGHTS") != eachRight {
+			performed = perform(ctx, program, current, 60*time.Second, slices.Collect(maps.Keys((&stage{}).scenarios()))...)
+		}
+	})
+
+	It("are those that something is said to be good for", func() {
+		var asked []string
+		for _, r := range rightsOf(current) {
+			asked = append(asked, r.String())
+		}
+		Expect(asked).To(ConsistOf(slices.Collect(maps.Keys(uses()))))
+	})
+
+	for _, name := range slices.Sorted(maps.Keys(uses())) {
+		It(fmt.Sprintf("%s: %s", name, uses()[name].seen), func() {
+			if performed == nil {
+				Skip("each right is taken away in turn")
+			}
+			all := rightsOf(current)
+			index := slices.IndexFunc(all, func(r right) bool { return r.String() == name })
+			Expect(index).NotTo(Equal(-1), "the bundle does not ask for it")
+			Expect(performed.shows(all[index])).To(Succeed())
+		})
+	}
+
+	It("are all that it needs", func() {
+		if performed == nil {
+			Skip("each right is taken away in turn")
+		}
+		_, denied := performed.answers()
+		Expect(denied).To(BeEmpty(), "requests of the operator that were denied")
+	})
+
+	It("cannot be fewer: without any one of them the spec of its name fails", func(ctx context.Context) {
+		if os.Getenv("AIOPS_RIGHTS") != eachRight {
+			Skip("it takes some minutes: make rights")
+		}
+		table := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
+		defer table.Flush()
+		fmt.Fprintln(table, "\nwithout\tdenied\tfails\twith")
+		for _, r := range rightsOf(current) {
+			s := perform(ctx, program, without(current, r), 15*time.Second, uses()[r.String()].scenario)
+			_, denied := s.answers()
+			failure := s.shows(r)
+			fmt.Fprintf(table, "%s\t%t\t%s\t%s\n", r, denied[r], uses()[r.String()].seen, firstLine(s.results[uses()[r.String()].scenario]))
+			Expect(failure).To(HaveOccurred(), "without the right: %s", r)
+		}
+	})
+})
+
+func scraper() *rbacv1.ClusterRoleBinding {
+	return &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "scraper"},
+		RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "aiops-metrics-reader"},
+		Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: scraperNamespace, Name: "default"}}}
+}
+
+func freeAddress(ctx context.Context) string {
+	GinkgoHelper()
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
+	Expect(err).NotTo(HaveOccurred())
+	defer func() { Expect(listener.Close()).To(Succeed()) }()
+	return listener.Addr().String()
+}
+
+// removeAll leaves the cluster as it was before anything was installed.
+func removeAll(ctx context.Context) {
+	GinkgoHelper()
+	namespaces := &corev1.NamespaceList{}
+	Expect(admin.List(ctx, namespaces)).To(Succeed())
+	for i := range namespaces.Items {
+		if name := namespaces.Items[i].Name; strings.HasPrefix(name, "play-") || name == harness.Namespace {
+			Expect(client.IgnoreNotFound(admin.Delete(ctx, &namespaces.Items[i]))).To(Succeed())
+		}
+	}
+	rights, err := current.Rights()
+	Expect(err).NotTo(HaveOccurred())
+	Expect(harness.Delete(ctx, admin, slices.Concat(current.Others, rights, current.Definitions)...)).To(Succeed())
+	Expect(client.IgnoreNotFound(admin.Delete(ctx, scraper()))).To(Succeed())
+	Eventually(func() []string {
+		Expect(admin.List(ctx, namespaces)).To(Succeed())
+		var left []string
+		for i := range namespaces.Items {
+			if name := namespaces.Items[i].Name; strings.HasPrefix(name, "play-") || name == harness.Namespace {
+				left = append(left, name)
+			}
+		}
+		return left
+	}).Should(BeEmpty())
+}
