@@ -3,6 +3,7 @@ package admission_test
 import (
 	"context"
 	"fmt"
+	"regexp"
 	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -28,13 +29,18 @@ func stepNames(format string, count int) string {
 	return strings.Join(out, ", ")
 }
 
+// withoutValue drops the refused value from a refusal by a rule: Kubernetes writes the value, its type or nothing there, by version.
+func withoutValue(refusal string) string {
+	return regexp.MustCompile(`Invalid value: "[^"]*": `).ReplaceAllString(refusal, "Invalid value: ")
+}
+
 // What can never be right is refused at the door, before it is stored. `want` is the part of the answer that says what is wrong
 // and what to write instead.
 var _ = DescribeTable("refuses at admission",
 	func(ctx context.Context, text, want string) {
 		err := apply(ctx, "default", manifest(text))
 		Expect(err).To(HaveOccurred(), "the task was admitted")
-		Expect(err.Error()).To(ContainSubstring(want))
+		Expect(withoutValue(err.Error())).To(ContainSubstring(withoutValue(want)))
 	},
 	// Target
 	Entry("no target", "{threshold: 1, action: Restart}", "spec: Invalid value: set exactly one of targetDeployment, targetRef"),
@@ -59,7 +65,7 @@ var _ = DescribeTable("refuses at admission",
 
 	// Numbers
 	Entry("a threshold in quotes", "{"+target+", threshold: '1'}", `spec.threshold in body must be of type integer`),
-	Entry("a fraction as threshold", "{"+target+", threshold: 1.5}", `spec.threshold in body must be of type int64`),
+	Entry("a fraction as threshold", "{"+target+", threshold: 1.5}", `spec.threshold in body must be of type int`),
 	Entry("a threshold of 2^53", "{"+target+", threshold: 9007199254740992}", "spec.threshold in body should be less than or equal to 9007199254740991"),
 	Entry("a signal's threshold of -2^53", withSignal("{name: a, type: Prometheus, prometheus: "+query+", threshold: -9007199254740992}"), "spec.signals[0].threshold in body should be greater than or equal to -9007199254740991"),
 	Entry("a threshold of 1e400", "{"+target+", threshold: 1e400}", `spec.threshold in body must be of type integer`),
