@@ -37,7 +37,9 @@ type catalogPackage struct {
 type channel struct {
 	Name string `json:"name"`
 	// Head is the name of the newest bundle.
-	Head        string `json:"head"`
+	Head string `json:"head"`
+	// DisplayName is what the newest bundle's ClusterServiceVersion calls the operator, and a user sees before installing it.
+	DisplayName string `json:"displayName"`
 	Deprecation string `json:"deprecation,omitempty"`
 }
 
@@ -51,8 +53,6 @@ type bundle struct {
 	Skips       []string `json:"skips,omitempty"`
 	SkipRange   string   `json:"skipRange,omitempty"`
 	Deprecation string   `json:"deprecation,omitempty"`
-	// HasManifest tells whether the answer carries the ClusterServiceVersion, which OLM shows before it unpacks the image.
-	HasManifest bool `json:"hasManifest"`
 }
 
 func main() {
@@ -102,20 +102,52 @@ func readPackages(ctx context.Context, registry api.RegistryClient) ([]catalogPa
 		if err != nil {
 			return nil, err
 		}
-		answer, err := registry.GetPackage(ctx, &api.GetPackageRequest{Name: name.GetName()})
+		read, err := readPackage(ctx, registry, name.GetName())
 		if err != nil {
 			return nil, fmt.Errorf("package %s: %w", name.GetName(), err)
 		}
-		read := catalogPackage{
-			Name: answer.GetName(), DefaultChannel: answer.GetDefaultChannelName(), Deprecation: answer.GetDeprecation().GetMessage(),
-		}
-		for _, offered := range answer.GetChannels() {
-			read.Channels = append(read.Channels, channel{
-				Name: offered.GetName(), Head: offered.GetCsvName(), Deprecation: offered.GetDeprecation().GetMessage(),
-			})
-		}
 		packages = append(packages, read)
 	}
+}
+
+func readPackage(ctx context.Context, registry api.RegistryClient, name string) (catalogPackage, error) {
+	answer, err := registry.GetPackage(ctx, &api.GetPackageRequest{Name: name})
+	if err != nil {
+		return catalogPackage{}, err
+	}
+	read := catalogPackage{
+		Name: answer.GetName(), DefaultChannel: answer.GetDefaultChannelName(), Deprecation: answer.GetDeprecation().GetMessage(),
+	}
+	for _, offered := range answer.GetChannels() {
+		displayName, err := readDisplayName(ctx, registry, name, offered)
+		if err != nil {
+			return catalogPackage{}, fmt.Errorf("channel %s: %w", offered.GetName(), err)
+		}
+		read.Channels = append(read.Channels, channel{
+			Name: offered.GetName(), Head: offered.GetCsvName(), DisplayName: displayName,
+			Deprecation: offered.GetDeprecation().GetMessage(),
+		})
+	}
+	return read, nil
+}
+
+// readDisplayName asks for the head on its own: the list of all bundles leaves the manifests out.
+func readDisplayName(ctx context.Context, registry api.RegistryClient, packageName string, offered *api.Channel) (string, error) {
+	head, err := registry.GetBundle(ctx, &api.GetBundleRequest{
+		PkgName: packageName, ChannelName: offered.GetName(), CsvName: offered.GetCsvName(),
+	})
+	if err != nil {
+		return "", err
+	}
+	var manifest struct {
+		Spec struct {
+			DisplayName string `json:"displayName"`
+		} `json:"spec"`
+	}
+	if err := json.Unmarshal([]byte(head.GetCsvJson()), &manifest); err != nil {
+		return "", fmt.Errorf("decode the manifest of %s: %w", offered.GetCsvName(), err)
+	}
+	return manifest.Spec.DisplayName, nil
 }
 
 func readBundles(ctx context.Context, registry api.RegistryClient) ([]bundle, error) {
@@ -136,7 +168,7 @@ func readBundles(ctx context.Context, registry api.RegistryClient) ([]bundle, er
 			Package: answer.GetPackageName(), Channel: answer.GetChannelName(), Name: answer.GetCsvName(),
 			Version: answer.GetVersion(), Image: answer.GetBundlePath(),
 			Replaces: answer.GetReplaces(), Skips: answer.GetSkips(), SkipRange: answer.GetSkipRange(),
-			Deprecation: answer.GetDeprecation().GetMessage(), HasManifest: answer.GetCsvJson() != "",
+			Deprecation: answer.GetDeprecation().GetMessage(),
 		})
 	}
 }
