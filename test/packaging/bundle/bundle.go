@@ -4,6 +4,7 @@ package bundle
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -31,7 +32,7 @@ type Bundle struct {
 }
 
 // Load reads the bundle in folder. It fails for a file that cannot be read, that holds anything but one object, or that has a
-// field which its type does not know, and for a folder without exactly one ClusterServiceVersion.
+// field twice or one that its type does not know, and for a folder without exactly one ClusterServiceVersion.
 func Load(folder string) (Bundle, error) {
 	var out Bundle
 	files, err := os.ReadDir(filepath.Join(folder, "manifests"))
@@ -62,7 +63,7 @@ func Load(folder string) (Bundle, error) {
 // addManifest adds the object in the file at path.
 func (b *Bundle) addManifest(path string) error {
 	object := &unstructured.Unstructured{}
-	if err := read(path, &object.Object); err != nil {
+	if err := read(path, object); err != nil {
 		return err
 	}
 	switch object.GetKind() {
@@ -91,7 +92,13 @@ func read(path string, out any) error {
 	if bytes.Contains(content, []byte("\n---\n")) {
 		return fmt.Errorf("reading %s: more than one document", path)
 	}
-	if err := yaml.UnmarshalStrict(content, out); err != nil {
+	encoded, err := yaml.YAMLToJSONStrict(content)
+	if err != nil {
+		return fmt.Errorf("decoding %s: %w", path, err)
+	}
+	decoder := json.NewDecoder(bytes.NewReader(encoded))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(out); err != nil {
 		return fmt.Errorf("decoding %s: %w", path, err)
 	}
 	return nil

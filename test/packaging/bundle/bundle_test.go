@@ -64,6 +64,8 @@ func TestLoadRefuses(t *testing.T) {
 		"two ClusterServiceVersions": {map[string]string{"manifests/d.yaml": csv}, "a second ClusterServiceVersion"},
 		"two documents":              {map[string]string{"manifests/c.yaml": service + "---\n" + service}, "more than one document"},
 		"an unknown field":           {map[string]string{"manifests/b.yaml": crd + "specs: {}\n"}, "unknown field"},
+		"a field twice":              {map[string]string{"manifests/c.yaml": service + "kind: Secret\n"}, "already set"},
+		"no object":                  {map[string]string{"manifests/c.yaml": "a: b"}, "Kind"},
 		"no YAML":                    {map[string]string{"manifests/c.yaml": "a: b: c"}, "decoding"},
 		"no annotations":             {map[string]string{"metadata/annotations.yaml": ""}, "annotations.yaml"},
 		"no scorecard":               {map[string]string{"tests/scorecard/config.yaml": ""}, "config.yaml"},
