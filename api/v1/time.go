@@ -17,9 +17,6 @@ type Time instant
 
 // instant is what a Time is made of. It has a name of its own because operator-sdk looks up the types of fields by name alone:
 // a struct Time with time.Time in it would hold itself, without end.
-//
-// +kubebuilder:validation:Type=string
-// +kubebuilder:object:generate=false
 type instant struct {
 	time.Time
 }
