@@ -3,6 +3,7 @@ package harness
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"slices"
 
 	operatorsv1alpha1 "github.com/operator-framework/api/pkg/operators/v1alpha1"
@@ -12,6 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/example/aiops-operator/test/packaging/bundle"
 )
 
 // Release is one version of the operator, as its bundle describes it to OLM.
@@ -22,6 +25,23 @@ type Release struct {
 	Definitions []*unstructured.Unstructured
 	// Others are the bundle's further objects, as they are in it: without a namespace.
 	Others []*unstructured.Unstructured
+}
+
+// LoadRelease returns the release of this tree.
+func LoadRelease() (*Release, error) {
+	loaded, err := bundle.Load(filepath.Join(Root(), "bundle"))
+	if err != nil {
+		return nil, err
+	}
+	out := &Release{CSV: loaded.CSV, Others: loaded.Others}
+	for _, definition := range loaded.CRDs {
+		objects, err := encode(definition)
+		if err != nil {
+			return nil, err
+		}
+		out.Definitions = append(out.Definitions, objects...)
+	}
+	return out, nil
 }
 
 // ownerLabel is what OLM puts on the rights that it makes from a ClusterServiceVersion.
