@@ -2,6 +2,7 @@ package main_test
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -10,7 +11,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -47,7 +48,7 @@ var _ = Describe("The custom scorecard tests", func() {
 		waiting := []string{"samples-healthy", "short-form-acts", "uninstall-leaves-nothing", "upgrade-keeps-pods"}
 		for name, result := range together(within(ctx, 8*time.Second), environmentOf(ctx, namespace, account), waiting...) {
 			Expect(result.State).To(Equal(v1alpha3.FailState), name)
-			Expect(result.Errors).To(ContainElement(MatchRegexp(`^wait for AITask .* to be healthy: not in time: the operator has not looked at it$`)), name)
+			Expect(result.Errors).To(ContainElement(MatchRegexp(`^wait for .* to be healthy: not in time: .*the operator has not looked at it$`)), name)
 		}
 		expectNothingLeft(ctx)
 	})
@@ -63,16 +64,26 @@ var _ = Describe("A scorecard test that cannot judge says what to do", func() {
 		}
 	})
 
+	It("where several operators are installed", func(ctx context.Context) {
+		second := running.deployment.DeepCopy()
+		second.Namespace = "default"
+		Expect(admin.Create(ctx, second)).To(Succeed())
+		DeferCleanup(func(ctx context.Context) { Expect(admin.Delete(ctx, second)).To(Succeed()) })
+		result := named("samples-healthy").Run(ctx, environmentOf(ctx, namespace, account)).Results[0]
+		Expect(result.State).To(Equal(v1alpha3.ErrorState))
+		Expect(result.Errors).To(ConsistOf(ContainSubstring("is in 2 namespaces, such as " + harness.Namespace + " and default: leave one operator")))
+	})
+
 	It("where the API is not installed", func(ctx context.Context) {
 		running.stop()
-		definition := &metav1.PartialObjectMetadata{}
-		definition.SetGroupVersionKind(schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"})
-		definition.Name = "aitasks.aiops.example.com"
-		Expect(admin.Delete(ctx, definition)).To(Succeed())
 		DeferCleanup(func(ctx context.Context) {
 			Expect(harness.Install(ctx, admin)).To(Succeed())
 			running.start(ctx, settings)
 		})
+		definition := &unstructured.Unstructured{}
+		definition.SetGroupVersionKind(schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"})
+		definition.SetName("aitasks.aiops.example.com")
+		Expect(admin.Delete(ctx, definition)).To(Succeed())
 		Eventually(func() error { return admin.Get(ctx, client.ObjectKeyFromObject(definition), definition) }).Should(Satisfy(apierrors.IsNotFound))
 		Eventually(func() v1alpha3.TestResult {
 			return named("samples-healthy").Run(ctx, environmentOf(ctx, namespace, account)).Results[0]
@@ -138,8 +149,10 @@ var _ = Describe("What must not happen is noticed", func() {
 			if err := admin.Get(ctx, client.ObjectKeyFromObject(deployment), task); err != nil {
 				return err
 			}
-			DeferCleanup(func(ctx context.Context) { Expect(unhold(ctx, task)).To(Succeed()) })
-			return merge(ctx, task, `{"metadata":{"finalizers":["aiops.example.com/hold"]}}`)
+			if task.DeletionTimestamp != nil {
+				return unhold(ctx, task) // the check cleans up: it has seen it
+			}
+			return errors.Join(errStays, merge(ctx, task, `{"metadata":{"finalizers":["aiops.example.com/hold"]}}`))
 		}, `has the finalizers ["aiops.example.com/hold"]`),
 	)
 })

@@ -2,8 +2,7 @@ package main_test
 
 import (
 	"context"
-	"os"
-	"path/filepath"
+	"errors"
 	"sync"
 	"time"
 
@@ -15,9 +14,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/yaml"
 
 	aiopsv1 "github.com/example/aiops-operator/api/v1"
+	"github.com/example/aiops-operator/test/packaging/bundle"
 	"github.com/example/aiops-operator/test/scorecard/check"
 )
 
@@ -43,12 +42,10 @@ func together(ctx context.Context, environment check.Environment, names ...strin
 // stages reads from the bundle which of our tests run together.
 func stages() [][]string {
 	GinkgoHelper()
-	content, err := os.ReadFile(filepath.Join(bundle(), "tests", "scorecard", "config.yaml"))
+	loaded, err := bundle.Load(bundleFolder())
 	Expect(err).NotTo(HaveOccurred())
-	configuration := v1alpha3.Configuration{}
-	Expect(yaml.UnmarshalStrict(content, &configuration)).To(Succeed())
 	var out [][]string
-	for _, stage := range configuration.Stages {
+	for _, stage := range loaded.Scorecard.Stages {
 		var names []string
 		for _, test := range stage.Tests {
 			if test.Labels["suite"] == "aiops" {
@@ -123,6 +120,9 @@ func meddle(ctx context.Context, do func(context.Context, *appsv1.Deployment) bo
 func ownerReference(task *aiopsv1.AITask) metav1.OwnerReference {
 	return metav1.OwnerReference{APIVersion: aiopsv1.GroupVersion().String(), Kind: "AITask", Name: task.Name, UID: task.UID}
 }
+
+// errStays makes meddle do something again.
+var errStays = errors.New("not done yet")
 
 // merge applies a JSON merge patch.
 func merge(ctx context.Context, object client.Object, patch string) error {

@@ -54,7 +54,7 @@ var _ = Describe("The program", Ordered, func() {
 	}
 
 	It("prints what came of a test", func(ctx context.Context) {
-		result := run(ctx, kubeconfig, "--bundle", bundle(), "--image", image, "rights-sufficient-and-minimal")
+		result := run(ctx, kubeconfig, "--bundle", bundleFolder(), "--image", image, "rights-sufficient-and-minimal")
 		Expect(result.Name).To(Equal("rights-sufficient-and-minimal"))
 		Expect(result.State).To(Equal(v1alpha3.PassState), "%v", result.Errors)
 		Expect(result.Log).To(MatchRegexp(`Asked for [1-9][0-9]+ rights of the ClusterServiceVersion`))
@@ -69,11 +69,11 @@ var _ = Describe("The program", Ordered, func() {
 		Entry("an unknown name", `there is no test "other"; there are samples-healthy`, "other"),
 		Entry("an unknown flag", "flag provided but not defined: -other", "--other"),
 		Entry("no bundle", "read the bundle in /nowhere", "--bundle", "/nowhere", "--image", image, "samples-healthy"),
-		Entry("a pod that is none", "find the pod that this runs in", "--bundle", bundle(), "samples-healthy"),
+		Entry("a pod that is none", "find the pod that this runs in", "--bundle", bundleFolder(), "samples-healthy"),
 	)
 
 	It("prints that there is no cluster", func(ctx context.Context) {
-		result := run(ctx, "/nowhere", "--bundle", bundle(), "--image", image, "samples-healthy")
+		result := run(ctx, "/nowhere", "--bundle", bundleFolder(), "--image", image, "samples-healthy")
 		Expect(result.State).To(Equal(v1alpha3.ErrorState))
 		Expect(result.Errors).To(ConsistOf(ContainSubstring("find the cluster")))
 	})
@@ -102,7 +102,7 @@ var _ = Describe("A check in a pod", func() {
 		Expect(admin.Create(ctx, own)).To(Succeed())
 		DeferCleanup(func(ctx context.Context) { Expect(admin.Delete(ctx, own)).To(Succeed()) })
 
-		environment, err := check.NewEnvironment(ctx, configOf(ctx, namespace, account), namespace, bundle(), "")
+		environment, err := check.NewEnvironment(ctx, configOf(ctx, namespace, account), namespace, bundleFolder(), "")
 		Expect(err).NotTo(HaveOccurred())
 		Expect(environment.PullSecrets).To(Equal(own.Spec.ImagePullSecrets))
 		var seen *appsv1.Deployment

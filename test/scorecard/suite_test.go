@@ -58,7 +58,7 @@ var _ = BeforeSuite(func(ctx context.Context) {
 	SetDefaultEventuallyPollingInterval(50 * time.Millisecond)
 	ctrl.SetLogger(logr.Discard())
 	var err error
-	csv, err = check.LoadCSV(bundle())
+	csv, err = check.LoadCSV(bundleFolder())
 	Expect(err).NotTo(HaveOccurred())
 	kubernetes, err = cluster.Start(context.Background(), cluster.Options{Log: GinkgoWriter})
 	Expect(err).NotTo(HaveOccurred())
@@ -74,11 +74,8 @@ var _ = BeforeSuite(func(ctx context.Context) {
 	running.start(ctx, settings)
 })
 
-// bundle is the folder of the bundle under test.
-func bundle() string {
-	if folder := os.Getenv("TRY_BUNDLE"); folder != "" {
-		return folder
-	}
+// bundleFolder is the folder of the bundle under test.
+func bundleFolder() string {
 	return filepath.Join(harness.Root(), "bundle")
 }
 

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/operator-framework/api/pkg/manifests"
 	operatorsv1alpha1 "github.com/operator-framework/api/pkg/operators/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -18,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	aiopsv1 "github.com/example/aiops-operator/api/v1"
+	"github.com/example/aiops-operator/test/packaging/bundle"
 )
 
 // Program is where the scorecard image has the program. With the argument [Idle] it is what the workloads of the checks run: no
@@ -43,13 +43,13 @@ type Environment struct {
 	Owner *metav1.OwnerReference
 }
 
-// NewEnvironment looks around with this access. An empty image means that of the pod which this process runs in.
-func NewEnvironment(ctx context.Context, config *rest.Config, namespace, bundle, image string) (Environment, error) {
+// NewEnvironment looks around with this access; folder is that of the bundle under test. An empty image means that of the pod which this process runs in.
+func NewEnvironment(ctx context.Context, config *rest.Config, namespace, folder, image string) (Environment, error) {
 	access, err := NewClient(config)
 	if err != nil {
 		return Environment{}, err
 	}
-	csv, err := LoadCSV(bundle)
+	csv, err := LoadCSV(folder)
 	if err != nil {
 		return Environment{}, err
 	}
@@ -79,14 +79,14 @@ func NewClient(config *rest.Config) (client.Client, error) {
 
 // LoadCSV reads the ClusterServiceVersion from the folder of a bundle.
 func LoadCSV(folder string) (*operatorsv1alpha1.ClusterServiceVersion, error) {
-	bundle, err := manifests.GetBundleFromDir(folder)
+	loaded, err := bundle.Load(folder)
 	if err != nil {
 		return nil, fmt.Errorf("read the bundle in %s: %w", folder, err)
 	}
-	if len(bundle.CSV.Spec.InstallStrategy.StrategySpec.DeploymentSpecs) != 1 {
-		return nil, fmt.Errorf("read the bundle in %s: its ClusterServiceVersion has not one Deployment", folder)
+	if len(loaded.CSV.Spec.InstallStrategy.StrategySpec.DeploymentSpecs) != 1 {
+		return nil, fmt.Errorf("read the bundle in %s: its ClusterServiceVersion has not exactly one Deployment", folder)
 	}
-	return bundle.CSV, nil
+	return loaded.CSV, nil
 }
 
 // readPod finds the pod that this process runs in: a container's host name is its pod's name.

@@ -89,23 +89,31 @@ func (s *stage) kept(ctx context.Context, all []*held) error {
 	return errors.Join(problems...)
 }
 
-// sameAction looks whether the new pods go on with the order that the old ones began, or have proven it.
+// sameAction looks whether the new pods go on with the order that the old ones began.
 func (s *stage) sameAction(ctx context.Context, task *aiopsv1.AITask) error {
 	order := task.Status.Order
-	if order == nil {
-		return fmt.Errorf("AITask %s had no open order before the upgrade: %s", task.Name, describe(task))
-	}
 	if err := s.Client.Get(ctx, client.ObjectKeyFromObject(task), task); err != nil {
 		return fmt.Errorf("read AITask %s: %w", task.Name, err)
 	}
-	if wrong := unexecuted(task); wrong != "" {
+	if wrong := discontinued(order, task); wrong != "" {
 		return fmt.Errorf("AITask %s after the upgrade: %s", task.Name, wrong)
 	}
-	if now := task.Status.Order; now != nil && now.ID == order.ID {
-		return nil
+	return nil
+}
+
+// discontinued is what speaks against a task still proving the one order that was open before, or having proven it; empty if nothing.
+func discontinued(before *aiopsv1.Order, task *aiopsv1.AITask) string {
+	if before == nil {
+		return "there was no open order before: nothing is shown"
 	}
-	if history := task.Status.History; len(history) > 0 && history[0].ID == order.ID && history[0].Result == aiopsv1.ResultRecovered {
-		return nil
+	if wrong := unexecuted(task); wrong != "" {
+		return wrong
 	}
-	return fmt.Errorf("AITask %s lost its order %s in the upgrade: %s", task.Name, order.ID, describe(task))
+	if now := task.Status.Order; now != nil && now.ID == before.ID && now.State == aiopsv1.OrderVerifying {
+		return ""
+	}
+	if history := task.Status.History; len(history) > 0 && history[0].ID == before.ID && history[0].Result == aiopsv1.ResultRecovered {
+		return ""
+	}
+	return fmt.Sprintf("the order %s is lost: %s", before.ID, describe(task))
 }

@@ -1,0 +1,236 @@
+package check
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/operator-framework/api/pkg/apis/scorecard/v1alpha3"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	aiopsv1 "github.com/example/aiops-operator/api/v1"
+)
+
+func TestReport(t *testing.T) {
+	forbidden := apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "", errors.New("no"))
+	tests := map[string]struct {
+		err   error
+		state v1alpha3.State
+		want  []string
+	}{
+		"nothing wrong": {nil, v1alpha3.PassState, nil},
+		"one finding":   {errors.New("a"), v1alpha3.FailState, []string{"a"}},
+		"several findings": {errors.Join(errors.New("a"), errors.Join(errors.New("b"), nil, fmt.Errorf("c: %w", errors.New("d")))),
+			v1alpha3.FailState, []string{"a", "b", "c: d"}},
+		"not judged": {unmet("install it"), v1alpha3.ErrorState, []string{"install it"}},
+		"not judged, and another problem": {errors.Join(unmet("install it"), errors.New("clean up")),
+			v1alpha3.ErrorState, []string{"install it", "clean up"}},
+		"no rights": {explain(fmt.Errorf("list pods: %w", forbidden), Environment{Namespace: "here"}), v1alpha3.ErrorState, []string{
+			"the ServiceAccount of the scorecard lacks a right: apply test/scorecard/rbac.yaml and run `operator-sdk scorecard --namespace aiops-scorecard " +
+				"--service-account scorecard` (this runs in namespace here): list pods: pods is forbidden: no"}},
+		"no API": {explain(fmt.Errorf("list: %w", &meta.NoKindMatchError{GroupKind: schema.GroupKind{Kind: "AITask"}}), Environment{}), v1alpha3.ErrorState, []string{
+			"the cluster does not know the kind AITask: " + installFirst + ": list: no matches for kind \"AITask\" in group \"\""}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			got := report("name", newStage(Environment{}), test.err).Results
+			if len(got) != 1 || got[0].Name != "name" || got[0].State != test.state {
+				t.Errorf("report() = %v, want one result with state %s", got, test.state)
+			}
+			if diff := cmp.Diff(test.want, got[0].Errors); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func task(edit func(*aiopsv1.AITask)) *aiopsv1.AITask {
+	out := &aiopsv1.AITask{}
+	out.Generation, out.Status.ObservedGeneration = 2, 2
+	out.Status.Phase = aiopsv1.PhaseWatching
+	out.Status.Conditions = []aiopsv1.Condition{
+		{Type: aiopsv1.ConditionReady, Status: "True", Reason: aiopsv1.ReasonAccepted, ObservedGeneration: 2},
+		{Type: aiopsv1.ConditionBreached, Status: "False"},
+	}
+	edit(out)
+	return out
+}
+
+func TestUnhealthy(t *testing.T) {
+	tests := map[string]struct {
+		edit func(*aiopsv1.AITask)
+		want string
+	}{
+		"healthy":    {func(*aiopsv1.AITask) {}, ""},
+		"not seen":   {func(t *aiopsv1.AITask) { t.Generation = 3 }, "the operator has not looked at it"},
+		"not ready":  {func(t *aiopsv1.AITask) { t.Status.Conditions[0].Status = "False" }, `phase "Watching", Ready "False", Breached "False"`},
+		"breached":   {func(t *aiopsv1.AITask) { t.Status.Conditions[1].Status = "True" }, `phase "Watching", Ready "True", Breached "True"`},
+		"not judged": {func(t *aiopsv1.AITask) { t.Status.Conditions = t.Status.Conditions[:1] }, `phase "Watching", Ready "True", Breached ""`},
+		"pending": {func(t *aiopsv1.AITask) {
+			t.Status.Phase, t.Status.Decision = aiopsv1.PhasePending, &aiopsv1.Decision{Reason: "TargetNotFound", Message: "create it"}
+		}, `phase "Pending", Ready "True", Breached "False", TargetNotFound: create it`},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(test.want, unhealthy(task(test.edit))); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestUnconfigured(t *testing.T) {
+	refused := func(t *aiopsv1.AITask) {
+		t.Spec.Steps = []aiopsv1.Step{{Action: aiopsv1.ActionNotify}}
+		t.Status.Conditions[0] = aiopsv1.Condition{Type: aiopsv1.ConditionReady, Status: "False", Reason: aiopsv1.ReasonInvalidSpec, ObservedGeneration: 2,
+			Message: `steps["page"].notify.receiver "on-call" is not in the operator's configuration (receivers), which has none: have it added there`}
+	}
+	tests := map[string]struct {
+		edit func(*aiopsv1.AITask)
+		want bool
+	}{
+		"a receiver": {refused, true},
+		"an endpoint": {func(t *aiopsv1.AITask) {
+			refused(t)
+			t.Spec.Steps, t.Spec.Signals = nil, []aiopsv1.Signal{{Type: aiopsv1.SignalPrometheus}}
+		}, true},
+		"ready": {func(t *aiopsv1.AITask) { t.Spec.Steps = []aiopsv1.Step{{Action: aiopsv1.ActionNotify}} }, false},
+		"nothing that is configured": {func(t *aiopsv1.AITask) {
+			refused(t)
+			t.Spec.Steps = []aiopsv1.Step{{Action: aiopsv1.ActionRestart}}
+		}, false},
+		"another mistake": {func(t *aiopsv1.AITask) {
+			refused(t)
+			t.Status.Conditions[0].Message = "threshold is not set"
+		}, false},
+		"said of an earlier spec": {func(t *aiopsv1.AITask) {
+			refused(t)
+			t.Generation = 3
+		}, false},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got := unconfigured(task(test.edit)); got != test.want {
+				t.Errorf("unconfigured() = %t, want %t", got, test.want)
+			}
+		})
+	}
+}
+
+func restarted(edit func(*appsv1.Deployment)) *appsv1.Deployment {
+	out := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: "web", UID: "1", Generation: 3, Annotations: map[string]string{aiopsv1.LastOrderAnnotation: "order"}}}
+	out.Spec.Template.Annotations = map[string]string{restartedAt: "2026-01-01T00:00:00Z"}
+	edit(out)
+	return out
+}
+
+func TestRestartedOnce(t *testing.T) {
+	tests := map[string]struct {
+		edit  func(*appsv1.Deployment)
+		order *aiopsv1.Order
+		want  string
+	}{
+		"once":              {func(*appsv1.Deployment) {}, &aiopsv1.Order{ID: "order"}, ""},
+		"not at all":        {func(d *appsv1.Deployment) { d.Generation = 2 }, &aiopsv1.Order{ID: "order"}, "Deployment web was changed 0 times, not once"},
+		"twice":             {func(d *appsv1.Deployment) { d.Generation = 4 }, &aiopsv1.Order{ID: "order"}, "Deployment web was changed 2 times, not once"},
+		"changed otherwise": {func(d *appsv1.Deployment) { d.Spec.Template.Annotations = nil }, &aiopsv1.Order{ID: "order"}, "Deployment web was changed, but not restarted"},
+		"by another order":  {func(*appsv1.Deployment) {}, &aiopsv1.Order{ID: "other"}, "Deployment web does not carry the order of the AITask"},
+		"by no order":       {func(d *appsv1.Deployment) { d.Annotations = nil }, nil, "Deployment web does not carry the order of the AITask"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(test.want, restartedOnce(2, restarted(test.edit), test.order)); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestDiscontinued(t *testing.T) {
+	order := &aiopsv1.Order{ID: "order", State: aiopsv1.OrderVerifying}
+	executed := func(more func(*aiopsv1.AITask)) func(*aiopsv1.AITask) {
+		return func(t *aiopsv1.AITask) {
+			t.Status.Executions = []aiopsv1.Time{{}}
+			more(t)
+		}
+	}
+	ended := func(id, result string) func(*aiopsv1.AITask) {
+		return executed(func(t *aiopsv1.AITask) { t.Status.History = []aiopsv1.HistoryEntry{{ID: id, Result: result}} })
+	}
+	const said = `phase "Watching", Ready "True", Breached "False"`
+	tests := map[string]struct {
+		before *aiopsv1.Order
+		edit   func(*aiopsv1.AITask)
+		want   string
+	}{
+		"still proving":          {order, executed(func(t *aiopsv1.AITask) { t.Status.Order = order }), ""},
+		"proven":                 {order, ended("order", aiopsv1.ResultRecovered), ""},
+		"proven not to help":     {order, ended("order", aiopsv1.ResultFailed), "the order order is lost: " + said},
+		"proven, another":        {order, ended("other", aiopsv1.ResultRecovered), "the order order is lost: " + said},
+		"gone":                   {order, executed(func(*aiopsv1.AITask) {}), "the order order is lost: " + said},
+		"about to run once more": {order, executed(func(t *aiopsv1.AITask) { t.Status.Order = &aiopsv1.Order{ID: "order", State: aiopsv1.OrderRecorded} }), "the order order is lost: " + said},
+		"run twice":              {order, func(t *aiopsv1.AITask) { t.Status.Executions = []aiopsv1.Time{{}, {}} }, "2 steps were executed: " + said},
+		"none before":            {nil, executed(func(*aiopsv1.AITask) {}), "there was no open order before: nothing is shown"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(test.want, discontinued(test.before, task(test.edit))); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestRemains(t *testing.T) {
+	tests := map[string]struct {
+		edit    func(*appsv1.Deployment)
+		allowed []string
+		want    string
+	}{
+		"documented stamps":   {func(*appsv1.Deployment) {}, documentedStamps(), ""},
+		"stamps of no action": {func(*appsv1.Deployment) {}, nil, "Deployment web: it keeps the annotation aiops.example.com/last-order"},
+		"others' annotations": {func(d *appsv1.Deployment) { d.Annotations["example.com/team"] = "a" }, documentedStamps(), ""},
+		"replaced":            {func(d *appsv1.Deployment) { d.UID = "2" }, documentedStamps(), "Deployment web: it was replaced or changed"},
+		"changed":             {func(d *appsv1.Deployment) { d.Generation++ }, documentedStamps(), "Deployment web: it was replaced or changed"},
+		"held and labelled": {func(d *appsv1.Deployment) {
+			d.Finalizers, d.Labels = []string{"a/b"}, map[string]string{"a": "b"}
+		}, documentedStamps(), `Deployment web: it has the finalizers ["a/b"], its labels changed`},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(test.want, remains(restarted(func(*appsv1.Deployment) {}), restarted(test.edit), test.allowed)); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestUnavailable(t *testing.T) {
+	one := int32(1)
+	deployment := func(status appsv1.DeploymentStatus) *appsv1.Deployment {
+		return &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Generation: 2}, Spec: appsv1.DeploymentSpec{Replicas: &one}, Status: status}
+	}
+	set := &appsv1.StatefulSet{Spec: appsv1.StatefulSetSpec{Replicas: &one}, Status: appsv1.StatefulSetStatus{Replicas: 1, UpdatedReplicas: 1, AvailableReplicas: 1}}
+	daemons := &appsv1.DaemonSet{Status: appsv1.DaemonSetStatus{DesiredNumberScheduled: 3, CurrentNumberScheduled: 3, UpdatedNumberScheduled: 3, NumberAvailable: 2}}
+	const none = ""
+	for name, test := range map[string]struct{ got, want string }{
+		"available":     {unavailable(deployment(appsv1.DeploymentStatus{ObservedGeneration: 2, Replicas: 1, UpdatedReplicas: 1, AvailableReplicas: 1})), none},
+		"not seen yet":  {unavailable(deployment(appsv1.DeploymentStatus{ObservedGeneration: 1, Replicas: 1, UpdatedReplicas: 1, AvailableReplicas: 1})), "1 pods wanted, 1 there, 1 of the newest template, 1 available"},
+		"an old pod":    {unavailable(deployment(appsv1.DeploymentStatus{ObservedGeneration: 2, Replicas: 2, UpdatedReplicas: 1, AvailableReplicas: 1})), "1 pods wanted, 2 there, 1 of the newest template, 1 available"},
+		"a StatefulSet": {unavailable(set), none},
+		"a DaemonSet":   {unavailable(daemons), "3 pods wanted, 3 there, 3 of the newest template, 2 available"},
+		"another kind":  {unavailable(&corev1.Pod{}), none},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(test.want, test.got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
