@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -36,17 +37,8 @@ func bundleName(version string) string { return "aiops-operator.v" + version }
 func bundleOf(t *testing.T, version string) fs.FS {
 	t.Helper()
 	changed := fstest.MapFS{}
-	tree := os.DirFS(bundleFolder)
-	err := fs.WalkDir(tree, ".", func(path string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() {
-			return err
-		}
-		content, err := fs.ReadFile(tree, path)
-		changed[path] = &fstest.MapFile{Data: content}
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
+	for path, content := range folderContents(t, bundleFolder, "") {
+		changed[path] = &fstest.MapFile{Data: []byte(content)}
 	}
 	var csv map[string]any
 	if err := yaml.Unmarshal(changed[csvFile].Data, &csv); err != nil {
@@ -84,8 +76,9 @@ func rendererOf(t *testing.T, opm string, versions ...string) render.Renderer {
 func catalogOf(t *testing.T, renderer render.Renderer, rendered []byte, beside map[string]string) string {
 	t.Helper()
 	folder := t.TempDir()
-	beside = mergeFiles(beside, map[string]string{"catalog.yaml": string(rendered)})
-	for name, content := range beside {
+	files := map[string]string{"catalog.yaml": string(rendered)}
+	maps.Copy(files, beside)
+	for name, content := range files {
 		if err := os.WriteFile(filepath.Join(folder, name), []byte(content), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -94,16 +87,6 @@ func catalogOf(t *testing.T, renderer render.Renderer, rendered []byte, beside m
 		t.Fatal(err)
 	}
 	return folder
-}
-
-func mergeFiles(sets ...map[string]string) map[string]string {
-	merged := map[string]string{}
-	for _, set := range sets {
-		for name, content := range set {
-			merged[name] = content
-		}
-	}
-	return merged
 }
 
 // semverTemplate lists bundles by channel.
