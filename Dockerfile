@@ -1,18 +1,19 @@
 # syntax=docker/dockerfile:1
 ARG GO_IMAGE=golang:1.26
+# Static, non-root, with the certificates of public authorities.
 ARG BASE_IMAGE=gcr.io/distroless/static:nonroot
 
 # Go cross-compiles: the builder runs on the machine's own platform, whatever the target is.
-FROM --platform=$BUILDPLATFORM ${GO_IMAGE} AS builder
-ARG TARGETOS
-ARG TARGETARCH
-ARG VERSION=0.0.0
+FROM --platform=$BUILDPLATFORM ${GO_IMAGE} AS modules
 WORKDIR /src
-
 # Modules change less often than code: a layer of their own.
 COPY go.mod go.sum ./
 RUN --mount=type=cache,target=/go/pkg/mod go mod download
 
+FROM modules AS operator-builder
+ARG TARGETOS
+ARG TARGETARCH
+ARG VERSION=0.0.0
 COPY api/ api/
 COPY cmd/ cmd/
 COPY internal/ internal/
@@ -20,8 +21,25 @@ RUN --mount=type=cache,target=/go/pkg/mod --mount=type=cache,target=/root/.cache
     CGO_ENABLED=0 GOOS=${TARGETOS:-linux} GOARCH=${TARGETARCH} \
     go build -trimpath -ldflags "-s -w -X main.version=v${VERSION}" -o /manager ./cmd
 
-FROM ${BASE_IMAGE}
-COPY --from=builder /manager /manager
+FROM modules AS scorecard-builder
+ARG TARGETOS
+ARG TARGETARCH
+COPY api/ api/
+COPY test/ test/
+RUN --mount=type=cache,target=/go/pkg/mod --mount=type=cache,target=/root/.cache/go-build \
+    CGO_ENABLED=0 GOOS=${TARGETOS:-linux} GOARCH=${TARGETARCH} \
+    go build -trimpath -ldflags "-s -w" -o /scorecard ./test/scorecard
+
+# The custom scorecard tests: docker build --target scorecard.
+FROM ${BASE_IMAGE} AS scorecard
+COPY --from=scorecard-builder /scorecard /scorecard
+COPY LICENSE /licenses/LICENSE
+USER 65532:65532
+ENTRYPOINT ["/scorecard"]
+
+# The operator comes last: it is what docker build makes without a target.
+FROM ${BASE_IMAGE} AS operator
+COPY --from=operator-builder /manager /manager
 COPY LICENSE /licenses/LICENSE
 USER 65532:65532
 ENTRYPOINT ["/manager"]

@@ -19,6 +19,12 @@ CHANNELS ?= candidate,fast,stable
 DEFAULT_CHANNEL ?= stable
 # Image of the bundle.
 BUNDLE_IMG ?= $(IMAGE_TAG_BASE)-bundle:v$(VERSION)
+# Image of the catalog.
+CATALOG_IMG ?= $(IMAGE_TAG_BASE)-catalog:v$(VERSION)
+# Path of opm for `catalog`. Without one, that of PATH if its version fits, else it is built from its Go modules.
+OPM ?=
+# Images that `image` and `image-push` make: operator, scorecard, bundle, catalog.
+IMAGES ?= operator
 # true pins every image of the bundle to the digest that it has in its registry now.
 USE_IMAGE_DIGESTS ?=
 # Path of operator-sdk. Without one, that of PATH, else the release OPERATOR_SDK_VERSION is downloaded.
@@ -48,6 +54,10 @@ PLATFORMS ?= linux/arm64,linux/amd64
 LDFLAGS := -s -w -X main.version=v$(VERSION)
 GO_BUILD := CGO_ENABLED=0 $(GO) build -trimpath
 
+# Images are dated by the commit, so that the same commit gives the same digests.
+MAKE_IMAGES = SOURCE_DATE_EPOCH=$${SOURCE_DATE_EPOCH:-$$(git log -1 --format=%ct)} $(GO) run ./hack/image -version $(VERSION) \
+	-repository $(IMAGE_TAG_BASE) -platforms $(PLATFORMS) -revision $$(git rev-parse HEAD)
+
 # The tools' folder is named after everything that decides what is in it, so that two checkouts with the same
 # pins share it and a changed pin never meets an old binary.
 TOOLS_MODULE := hack/tools
@@ -69,8 +79,10 @@ KUBERNETES_VERSION := 1.37
 comma := ,
 folders = ../../config/$(1)$(foreach part,$(OPTIONAL_PARTS),$(comma) ../../config/$(part))
 
-# What `generate`, `manifests`, `build-installer` and `chart` write.
-GENERATED := api/v1/zz_generated.deepcopy.go config/crd/bases config/rbac/role.yaml dist/install.yaml dist/chart
+# What `generate`, `manifests`, `build-installer` and `chart` write, and `bundle` where operator-sdk is at hand (where it is not,
+# a test compares the bundle with its sources).
+GENERATED := api/v1/zz_generated.deepcopy.go config/crd/bases config/rbac/role.yaml dist/install.yaml dist/chart \
+	$(if $(INSTALLED_OPERATOR_SDK),bundle bundle.Dockerfile config/manifests/bases)
 # Folders with Go code that people write.
 GO_FOLDERS := $(wildcard api cmd internal hack test)
 # Modules of this repository: the root, the tools, the programs of the test cluster.
@@ -174,7 +186,7 @@ verify: verify-generated verify-modules verify-dependencies verify-format verify
 .PHONY: verify-generated
 verify-generated:
 	@rm -rf bin/.verify && mkdir -p bin/.verify && tar cf - $(GENERATED) | tar xf - -C bin/.verify
-	@$(MAKE) --no-print-directory generate manifests build-installer chart
+	@$(MAKE) --no-print-directory generate manifests build-installer chart $(if $(INSTALLED_OPERATOR_SDK),bundle)
 	@for path in $(GENERATED); do diff -ru "bin/.verify/$$path" "$$path" || failed=1; done; \
 		test -z "$$failed" || { echo "Generated files were out of date: commit them as they are now."; exit 1; }
 
@@ -224,7 +236,15 @@ docker-push: ## Push the operator's image IMG.
 
 .PHONY: docker-buildx
 docker-buildx: ## Build and push the image IMG for all PLATFORMS.
-	$(CONTAINER_TOOL) buildx build --push --platform=$(PLATFORMS) --build-arg VERSION=$(VERSION) -t $(IMG) .
+	$(CONTAINER_TOOL) buildx build --push --platform=$(PLATFORMS) --sbom=true --provenance=mode=max --build-arg VERSION=$(VERSION) -t $(IMG) .
+
+.PHONY: image
+image: ## Make IMAGES (operator, scorecard, bundle, catalog) as archives in bin/, without Docker.
+	$(MAKE_IMAGES) $(IMAGES)
+
+.PHONY: image-push
+image-push: ## Make IMAGES and push them, without Docker.
+	$(MAKE_IMAGES) -push $(IMAGES)
 
 .PHONY: build-installer
 build-installer: manifests bin/deploy/kustomization.yaml $(KUSTOMIZE) ## Write dist/install.yaml: the CRD and the operator in one file.
@@ -267,6 +287,29 @@ bundle-build: ## Build the bundle's image BUNDLE_IMG.
 .PHONY: bundle-push
 bundle-push: ## Push the bundle's image BUNDLE_IMG.
 	$(CONTAINER_TOOL) push $(BUNDLE_IMG)
+
+.PHONY: scorecard-build
+scorecard-build: ## Build the image of the custom scorecard tests.
+	$(CONTAINER_TOOL) build --target scorecard -t $(IMAGE_TAG_BASE)-scorecard:v$(VERSION) .
+
+.PHONY: scorecard-push
+scorecard-push: ## Push the image of the custom scorecard tests.
+	$(CONTAINER_TOOL) push $(IMAGE_TAG_BASE)-scorecard:v$(VERSION)
+
+# The template names the project's own images; another IMAGE_TAG_BASE takes their place.
+.PHONY: catalog
+catalog: ## Write the catalog from its template: IMAGE_TAG_BASE, BUNDLE_IMG, OPM.
+	@mkdir -p bin/catalog
+	@sed 's,example.com/aiops-operator-bundle,$(IMAGE_TAG_BASE)-bundle,' catalog/aiops-operator.semver.yaml > bin/catalog/template.yaml
+	$(GO) run ./hack/catalog $(if $(OPM),-opm $(OPM)) -template bin/catalog/template.yaml -bundle-image $(BUNDLE_IMG)
+
+.PHONY: catalog-build
+catalog-build: ## Build the catalog's image CATALOG_IMG.
+	$(CONTAINER_TOOL) build -f catalog.Dockerfile -t $(CATALOG_IMG) .
+
+.PHONY: catalog-push
+catalog-push: ## Push the catalog's image CATALOG_IMG.
+	$(CONTAINER_TOOL) push $(CATALOG_IMG)
 
 # With images by digest nothing has to be fetched by a name that may change: only then it fits a mirror.
 .PHONY: bin/bundle/kustomization.yaml
