@@ -3,13 +3,15 @@
 #
 # Finishes the ClusterServiceVersion in the file CSV after `operator-sdk generate bundle`, which
 # - leaves spec.cleanup out when nothing is cleaned up, which is worth saying;
-# - lists no image in spec.relatedImages unless it pinned them to digests;
+# - lists no image in spec.relatedImages unless it pinned them to digests, and then leaves the annotation containerImage as it was;
 # - stamps the time of the run, so that no two runs agree. Here createdAt is SOURCE_DATE_EPOCH if that is set, what it was in the
 #   file BEFORE if nothing else changed, and else the time of the run.
 set -eu
 csv=$1 before=$2 image=$3
 
-awk -v image="$image" '
+pinned=$(sed -n "s|.* image: \(${image%:*}@sha256:[0-9a-f]*\)$|\1|p" "$csv" | head -n 1)
+awk -v image="${pinned:-$image}" '
+	/^    containerImage:/ { $0 = "    containerImage: " image }
 	/^  customresourcedefinitions:/ { print "  cleanup:\n    enabled: false" }
 	/^  relatedImages:/ { listed = 1 }
 	/^  version:/ && !listed { print "  relatedImages:\n  - image: " image "\n    name: manager" }
