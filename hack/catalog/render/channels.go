@@ -59,6 +59,9 @@ func joinMajors(documents []document) ([]document, error) {
 		if match == nil {
 			return nil, fmt.Errorf("the channel %s is not one of a major version: the template must set generateMajorChannels alone", read.Name)
 		}
+		if len(read.Entries) == 0 {
+			return nil, fmt.Errorf("the channel %s has no entries", read.Name)
+		}
 		byKind[match[1]] = append(byKind[match[1]], read)
 	}
 	joined, err := joinKinds(byKind)
@@ -99,11 +102,12 @@ func majorOf(one channel) int {
 }
 
 // firstMinorHead is the newest entry of the channel's first minor version: what the head of the second one replaces, or
-// else the last entry. The template lists entries in ascending order.
+// else the last entry. The template lists entries in ascending order, at least one.
 func firstMinorHead(entries []entry) *entry {
 	for _, next := range entries {
-		if next.Replaces != "" {
-			return &entries[slices.IndexFunc(entries, func(one entry) bool { return one.Name == next.Replaces })]
+		replaced := slices.IndexFunc(entries, func(one entry) bool { return one.Name == next.Replaces })
+		if replaced >= 0 {
+			return &entries[replaced]
 		}
 	}
 	return &entries[len(entries)-1]
