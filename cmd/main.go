@@ -100,6 +100,14 @@ func run(ctx context.Context, given flags) error {
 	if err != nil {
 		return err
 	}
+	ctx, end := context.WithCancel(ctx)
+	defer end()
+	if given.configFile != "" {
+		watch := &config.Watch{Path: given.configFile, Running: settings, Changed: end, Clock: clock.RealClock{}, Logger: logf.Log}
+		if err := mgr.Add(watch); err != nil {
+			return fmt.Errorf("watch the configuration: %w", err)
+		}
+	}
 	logf.Log.Info("Starting", "version", version)
 	if err := mgr.Start(ctx); err != nil {
 		return fmt.Errorf("run the manager: %w", err)
