@@ -2,7 +2,6 @@ package main_test
 
 import (
 	"context"
-	"errors"
 	"sync"
 	"time"
 
@@ -84,30 +83,21 @@ func expectNothingLeft(ctx context.Context) {
 	}
 }
 
-// meddle does something to every Deployment that a check makes, once it succeeds, until the spec ends.
-func meddle(ctx context.Context, do func(context.Context, *appsv1.Deployment) bool) {
-	meddling, end := context.WithCancel(ctx)
+// repeat does something again and again until the spec ends.
+func repeat(ctx context.Context, do func(context.Context)) {
+	repeating, end := context.WithCancel(ctx)
 	done := make(chan struct{})
 	go func() {
 		defer GinkgoRecover()
 		defer close(done)
-		seen := map[string]bool{}
 		ticker := time.NewTicker(50 * time.Millisecond)
 		defer ticker.Stop()
 		for {
 			select {
-			case <-meddling.Done():
+			case <-repeating.Done():
 				return
 			case <-ticker.C:
-			}
-			list := &appsv1.DeploymentList{}
-			if admin.List(meddling, list, client.InNamespace(namespace), client.HasLabels{check.RunLabel}) != nil {
-				continue // the spec ends
-			}
-			for i := range list.Items {
-				if name := list.Items[i].Name; !seen[name] {
-					seen[name] = do(meddling, &list.Items[i])
-				}
+				do(repeating)
 			}
 		}
 	}()
@@ -117,12 +107,40 @@ func meddle(ctx context.Context, do func(context.Context, *appsv1.Deployment) bo
 	})
 }
 
+// meddle does something to every Deployment that a check makes, once it succeeds, until the spec ends.
+func meddle(ctx context.Context, do func(context.Context, *appsv1.Deployment) error) {
+	done := map[string]bool{}
+	repeat(ctx, func(ctx context.Context) {
+		list := &appsv1.DeploymentList{}
+		if admin.List(ctx, list, client.InNamespace(namespace), client.HasLabels{check.RunLabel}) != nil {
+			return // the spec ends
+		}
+		for i := range list.Items {
+			if name := list.Items[i].Name; !done[name] {
+				done[name] = do(ctx, &list.Items[i]) == nil
+			}
+		}
+	})
+}
+
+// unholdDeleted takes the finalizers off tasks as soon as they are deleted, until the spec ends.
+func unholdDeleted(ctx context.Context) {
+	repeat(ctx, func(ctx context.Context) {
+		list := &aiopsv1.AITaskList{}
+		if admin.List(ctx, list, client.InNamespace(namespace)) != nil {
+			return // the spec ends
+		}
+		for i := range list.Items {
+			if list.Items[i].DeletionTimestamp != nil {
+				_ = unhold(ctx, &list.Items[i]) // the next round tries again
+			}
+		}
+	})
+}
+
 func ownerReference(task *aiopsv1.AITask) metav1.OwnerReference {
 	return metav1.OwnerReference{APIVersion: aiopsv1.GroupVersion().String(), Kind: "AITask", Name: task.Name, UID: task.UID}
 }
-
-// errStays makes meddle do something again.
-var errStays = errors.New("not done yet")
 
 // merge applies a JSON merge patch.
 func merge(ctx context.Context, object client.Object, patch string) error {

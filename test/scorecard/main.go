@@ -44,7 +44,7 @@ func main() {
 	}
 	silence()
 	status := run(ctx, os.Args[1:])
-	if err := print(os.Stdout, status); err != nil || failed(status) {
+	if err := write(os.Stdout, status); err != nil || failed(status) {
 		stop()
 		os.Exit(1)
 	}
@@ -120,7 +120,7 @@ func look(ctx context.Context, given options) (check.Environment, error) {
 	return check.NewEnvironment(ctx, config, given.namespace, given.bundle, given.image)
 }
 
-func print(out io.Writer, status v1alpha3.TestStatus) error {
+func write(out io.Writer, status v1alpha3.TestStatus) error {
 	content, err := json.MarshalIndent(status, "", "  ")
 	if err != nil {
 		return fmt.Errorf("encode the outcome: %w", err)

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"sync/atomic"
 	"syscall"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -16,7 +17,6 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/example/aiops-operator/test/harness"
 	"github.com/example/aiops-operator/test/scorecard/check"
@@ -33,24 +33,23 @@ var _ = Describe("The program", Ordered, func() {
 		Expect(kubernetes.WriteKubeconfig(kubeconfig, configOf(ctx, namespace, account))).To(Succeed())
 	})
 
-	// run runs the program as a scorecard pod does, and expects that it prints one JSON object and nothing else.
+	// prepare returns the program as a scorecard pod runs it.
+	prepare := func(ctx context.Context, access string, arguments ...string) (command *exec.Cmd, stdout, stderr *bytes.Buffer) {
+		stdout, stderr = &bytes.Buffer{}, &bytes.Buffer{}
+		command = exec.CommandContext(ctx, program, arguments...)
+		command.Stdout, command.Stderr = stdout, stderr
+		command.Env = []string{"KUBECONFIG=" + access, "SCORECARD_NAMESPACE=" + namespace, "HOME=" + os.TempDir()}
+		return command, stdout, stderr
+	}
+
+	// run runs it, and expects that it prints one JSON object and nothing else.
 	run := func(ctx context.Context, access string, arguments ...string) v1alpha3.TestResult {
 		GinkgoHelper()
-		var stdout, stderr bytes.Buffer
-		command := exec.CommandContext(ctx, program, arguments...)
-		command.Stdout, command.Stderr = &stdout, &stderr
-		command.Env = []string{"KUBECONFIG=" + access, "SCORECARD_NAMESPACE=" + namespace, "HOME=" + os.TempDir()}
+		command, stdout, stderr := prepare(ctx, access, arguments...)
 		err := command.Run()
-		Expect(stderr.String()).To(BeEmpty(), "the log of a pod holds this too")
-		decoder := json.NewDecoder(&stdout)
-		decoder.DisallowUnknownFields()
-		status := v1alpha3.TestStatus{}
-		Expect(decoder.Decode(&status)).To(Succeed())
-		_, end := decoder.Token()
-		Expect(end).To(MatchError(io.EOF))
-		Expect(status.Results).To(HaveLen(1))
-		Expect(err == nil).To(Equal(status.Results[0].State == v1alpha3.PassState))
-		return status.Results[0]
+		result := onlyResult(stdout, stderr)
+		Expect(err == nil).To(Equal(result.State == v1alpha3.PassState))
+		return result
 	}
 
 	It("prints what came of a test", func(ctx context.Context) {
@@ -78,6 +77,23 @@ var _ = Describe("The program", Ordered, func() {
 		Expect(result.Errors).To(ConsistOf(ContainSubstring("find the cluster")))
 	})
 
+	It("cleans up and prints all the same when it is asked to end", func(ctx context.Context) {
+		command, stdout, stderr := prepare(ctx, kubeconfig, "--bundle", bundleFolder(), "--image", image, "short-form-acts")
+		var made atomic.Bool
+		meddle(ctx, func(context.Context, *appsv1.Deployment) error {
+			made.Store(true)
+			return nil
+		})
+		Expect(command.Start()).To(Succeed())
+		Eventually(made.Load).Should(BeTrue())
+		Expect(command.Process.Signal(syscall.SIGTERM)).To(Succeed())
+		Expect(command.Wait()).NotTo(Succeed())
+		result := onlyResult(stdout, stderr)
+		Expect(result.State).To(Equal(v1alpha3.FailState))
+		Expect(result.Errors).To(ContainElement(ContainSubstring("interrupted")))
+		expectNothingLeft(ctx)
+	})
+
 	It("idles as the workload of the tests until it is asked to end", func(ctx context.Context) {
 		var printed bytes.Buffer
 		command := exec.CommandContext(ctx, program, check.Idle)
@@ -92,6 +108,22 @@ var _ = Describe("The program", Ordered, func() {
 	})
 })
 
+// onlyResult expects that one result was printed in one JSON object, and nothing else anywhere: the log of a pod holds both streams.
+func onlyResult(stdout, stderr io.Reader) v1alpha3.TestResult {
+	GinkgoHelper()
+	other, err := io.ReadAll(stderr)
+	Expect(err).NotTo(HaveOccurred())
+	Expect(string(other)).To(BeEmpty())
+	decoder := json.NewDecoder(stdout)
+	decoder.DisallowUnknownFields()
+	status := v1alpha3.TestStatus{}
+	Expect(decoder.Decode(&status)).To(Succeed())
+	_, end := decoder.Token()
+	Expect(end).To(MatchError(io.EOF))
+	Expect(status.Results).To(HaveLen(1))
+	return status.Results[0]
+}
+
 var _ = Describe("A check in a pod", func() {
 	It("uses the pod's image for its workloads, and makes the pod their owner", func(ctx context.Context) {
 		name, err := os.Hostname()
@@ -105,14 +137,15 @@ var _ = Describe("A check in a pod", func() {
 		environment, err := check.NewEnvironment(ctx, configOf(ctx, namespace, account), namespace, bundleFolder(), "")
 		Expect(err).NotTo(HaveOccurred())
 		Expect(environment.PullSecrets).To(Equal(own.Spec.ImagePullSecrets))
-		var seen *appsv1.Deployment
-		meddle(ctx, func(_ context.Context, deployment *appsv1.Deployment) bool {
-			seen = deployment
-			return true
+		var made atomic.Pointer[appsv1.Deployment]
+		meddle(ctx, func(_ context.Context, deployment *appsv1.Deployment) error {
+			made.Store(deployment)
+			return nil
 		})
 		Expect(named("samples-healthy").Run(ctx, environment).Results[0].State).To(Equal(v1alpha3.PassState))
+		seen := made.Load()
+		Expect(seen).NotTo(BeNil())
 		Expect(seen.Spec.Template.Spec.Containers[0].Image).To(Equal("example.com/scorecard:pod"))
 		Expect(seen.OwnerReferences).To(ConsistOf(metav1.OwnerReference{APIVersion: "v1", Kind: "Pod", Name: name, UID: own.UID}))
-		Expect(client.IgnoreNotFound(admin.Get(ctx, client.ObjectKeyFromObject(seen), seen))).To(Succeed())
 	})
 })

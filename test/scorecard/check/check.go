@@ -67,9 +67,10 @@ func report(name string, s *stage, err error) v1alpha3.TestStatus {
 	return v1alpha3.TestStatus{Results: []v1alpha3.TestResult{result}}
 }
 
-// messages takes joined errors apart again: each is a finding of its own.
+// messages takes joined errors apart again: each is a finding of its own. Only the outermost error is looked at: what is wrapped further
+// inside belongs to one finding.
 func messages(err error) []string {
-	joined, several := err.(interface{ Unwrap() []error }) //nolint:errorlint // only the outermost error is a list of findings
+	joined, several := err.(interface{ Unwrap() []error })
 	if !several {
 		return []string{err.Error()}
 	}

@@ -187,6 +187,27 @@ func TestDiscontinued(t *testing.T) {
 	}
 }
 
+func TestSucceeds(t *testing.T) {
+	tests := map[string]struct {
+		now, before string
+		want        bool
+	}{
+		"a pod of the new ReplicaSet":         {"manager-7b9-x2x2x_1", "manager-5f4-a1a1a_2", true},
+		"the same":                            {"manager-5f4-a1a1a_2", "manager-5f4-a1a1a_2", false},
+		"another of the old ReplicaSet":       {"manager-5f4-b3b3b_1", "manager-5f4-a1a1a_2", false},
+		"nobody":                              {"", "manager-5f4-a1a1a_2", false},
+		"somebody, where nobody was":          {"manager-5f4-a1a1a_2", "", true},
+		"another process on the same machine": {"host_1", "host_2", true},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got := succeeds(test.now, test.before); got != test.want {
+				t.Errorf("succeeds() = %t, want %t", got, test.want)
+			}
+		})
+	}
+}
+
 func TestRemains(t *testing.T) {
 	tests := map[string]struct {
 		edit    func(*appsv1.Deployment)

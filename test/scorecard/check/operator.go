@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -71,12 +72,25 @@ func (s *stage) rollOperator(ctx context.Context) error {
 	s.logf("Rolled out Deployment %s/%s", s.operator.Namespace, s.operator.Name)
 	return s.until(ctx, "a new pod of the operator to lead", func(ctx context.Context) (string, error) {
 		now, err := s.leader(ctx)
-		if now == "" || now == before {
+		if !succeeds(now, before) {
 			return fmt.Sprintf("the lease is held by %q", now), err
 		}
 		s.logf("The lease went from %s to %s", before, now)
 		return "", err
 	})
+}
+
+// succeeds says whether the holder of the lease is of a later rollout than the one before. While it goes on, the lease may first go to
+// another pod of the old ReplicaSet: such a pod's name differs in its last part alone. A holder is a pod's name, '_' and a random ID.
+func succeeds(now, before string) bool {
+	podNow, _, _ := strings.Cut(now, "_")
+	podBefore, _, _ := strings.Cut(before, "_")
+	another := podNow != podBefore && replicaSetOf(podNow) == replicaSetOf(podBefore)
+	return now != "" && now != before && !another
+}
+
+func replicaSetOf(pod string) string {
+	return pod[:max(0, strings.LastIndex(pod, "-"))]
 }
 
 // leader is who holds the operator's lease; empty if nobody does.

@@ -124,7 +124,11 @@ func (s *stage) until(ctx context.Context, what string, look func(context.Contex
 	case last != nil:
 		return fmt.Errorf("wait for %s: %w", what, last)
 	}
-	return fmt.Errorf("wait for %s: not in time: %s", what, missing)
+	why := "not in time"
+	if errors.Is(ctx.Err(), context.Canceled) {
+		why = "interrupted"
+	}
+	return fmt.Errorf("wait for %s: %s: %s", what, why, missing)
 }
 
 // decisive errors do not pass by themselves.
