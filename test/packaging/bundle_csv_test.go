@@ -46,6 +46,20 @@ func TestBundleNamesOneVersionAndOneImage(t *testing.T) {
 	}
 }
 
+// The level of capability that is claimed is the one that docs/capability-levels.md gives the evidence for.
+func TestBundleClaimsTheLevelThatIsShown(t *testing.T) {
+	page, err := os.ReadFile("../../docs/capability-levels.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	level := loadBundle(t).CSV.Annotations["capabilities"]
+	for _, want := range []string{"\nClaimed: **" + level + "**.\n", " " + level + ": reached\n"} {
+		if !strings.Contains(string(page), want) {
+			t.Errorf("docs/capability-levels.md lacks %q", strings.TrimSpace(want))
+		}
+	}
+}
+
 // OLM v1 installs what watches all namespaces, brings no webhook and depends on nobody.
 func TestBundleSuitsOLMv1(t *testing.T) {
 	b := loadBundle(t)
@@ -123,6 +137,7 @@ func TestBundlePodsAreRestricted(t *testing.T) {
 		"its own priority class":   pod.PriorityClassName == "aiops-controller-manager",
 		"spread over nodes":        len(pod.TopologySpreadConstraints) == 1,
 		"an optional config":       *pod.Volumes[0].ConfigMap.Optional,
+		"optional credentials":     *pod.Volumes[1].Secret.Optional,
 		"leader election":          slices.Contains(container.Args, "--leader-elect"),
 		"probes":                   container.LivenessProbe != nil && container.ReadinessProbe != nil,
 		"no access to the node":    !pod.HostNetwork && !pod.HostPID && !pod.HostIPC,
