@@ -39,7 +39,7 @@ func editPodMetadata(metadata map[string]any, t *texts) {
 	labels := below(metadata, "labels")
 	replaceSelector(labels, t)
 	labels[t.block(
-		"{{- with merge (dict) .Values.podLabels .Values.commonLabels }}",
+		"{{- with merge (dict) (default dict .Values.podLabels) (default dict .Values.commonLabels) }}",
 		"{{- toYaml . | nindent +0 }}",
 		"{{- end }}",
 	)] = ""

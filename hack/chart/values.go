@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -59,11 +60,38 @@ func writeSchema(schema string) ([]byte, error) {
 	if err := sigsyaml.Unmarshal([]byte(schema), &plain); err != nil {
 		return nil, fmt.Errorf("read the schema of the values: %w", err)
 	}
+	requireDefaults(plain)
 	written, err := json.MarshalIndent(plain, "", "  ")
 	if err != nil {
 		return nil, fmt.Errorf("write the schema of the values: %w", err)
 	}
 	return append(written, '\n'), nil
+}
+
+// requireDefaults makes every value required that has a default which is no list and no map. Helm fills defaults in before it
+// checks, so nobody has to write them; but a null, which removes a default, and values of an older release that know nothing
+// of a new one are refused by name instead of failing somewhere in a template.
+func requireDefaults(schema map[string]any) (required bool) {
+	properties, _ := schema["properties"].(map[string]any)
+	var names []string
+	for name, item := range properties {
+		if below, ok := item.(map[string]any); ok && (requireDefaults(below) || plainDefault(below)) {
+			names = append(names, name)
+		}
+	}
+	if len(names) > 0 {
+		slices.Sort(names)
+		schema["required"] = names
+	}
+	return len(names) > 0
+}
+
+func plainDefault(schema map[string]any) bool {
+	switch schema["default"].(type) {
+	case string, bool, float64, int64:
+		return true
+	}
+	return false
 }
 
 // children are the properties in the order in which they are written.

@@ -54,8 +54,8 @@ func TestChartValuesTakeEffect(t *testing.T) {
 		{"config.storm.calmSeconds", "config: {storm: {calmSeconds: 0}}", "ConfigMap", "data.config~yaml", "prometheusEndpoints: []\nreceivers: []\nstorm:\n  calmSeconds: 0\n"},
 		{"extraArgs", "extraArgs: [--concurrency=16]", "Deployment", container + "args.4", "--concurrency=16"},
 		{"extraEnv", "extraEnv: [{name: A, value: b}]", "Deployment", container + "env", []any{map[string]any{"name": "A", "value": "b"}}},
-		{"extraVolumes", "extraVolumes: [{name: a, secret: {secretName: b}}]", "Deployment", pod + "volumes.1", map[string]any{"name": "a", "secret": map[string]any{"secretName": "b"}}},
-		{"extraVolumeMounts", "extraVolumeMounts: [{name: a, mountPath: /b}]", "Deployment", container + "volumeMounts.1", map[string]any{"name": "a", "mountPath": "/b"}},
+		{"extraVolumes", "extraVolumes: [{name: a, secret: {secretName: b}}]", "Deployment", pod + "volumes.2", map[string]any{"name": "a", "secret": map[string]any{"secretName": "b"}}},
+		{"extraVolumeMounts", "extraVolumeMounts: [{name: a, mountPath: /b}]", "Deployment", container + "volumeMounts.2", map[string]any{"name": "a", "mountPath": "/b"}},
 		{"podSecurityContext", "podSecurityContext: {runAsUser: 7}", "Deployment", pod + "securityContext.runAsUser", int64(7)},
 		{"securityContext", "securityContext: {runAsUser: 7}", "Deployment", container + "securityContext.runAsUser", int64(7)},
 		{"nodeSelector", "nodeSelector: {a: b}", "Deployment", pod + "nodeSelector", map[string]any{"a": "b"}},
@@ -187,6 +187,25 @@ func TestChartRefusesMistakes(t *testing.T) {
 			t.Parallel()
 			if _, err := template(t, "aiops", "aiops-system", test.set); err == nil || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("got %v\nwant an error that says: %s", err, test.want)
+			}
+		})
+	}
+}
+
+// A null takes a default away. Either the chart does without, or it says which value it needs.
+func TestChartValuesMayBeNull(t *testing.T) {
+	for path := range chartSchema(t) {
+		keys := strings.Split(path, ".")
+		set := strings.Join(keys, ": {") + ": null" + strings.Repeat("}", len(keys)-1)
+		t.Run(set, func(t *testing.T) {
+			t.Parallel()
+			printed, err := template(t, "aiops", "aiops-system", set)
+			missing, wrong := "missing property '"+keys[len(keys)-1]+"'", "at '/"+strings.Join(keys, "/")+"': "
+			if err != nil && !strings.Contains(err.Error(), missing) && !strings.Contains(err.Error(), wrong) {
+				t.Error(err)
+			}
+			if strings.Contains(printed, "nil>") {
+				t.Errorf("a template has written:\n%s", printed)
 			}
 		})
 	}

@@ -40,7 +40,7 @@ app.kubernetes.io/name: {{ include "[[ .Name ]].name" . | quote }}
 app.kubernetes.io/instance: {{ .Release.Name | quote }}
 app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
-{{- with merge (dict) $others .Values.commonLabels }}
+{{- with merge (dict) (default dict $others) (default dict .Values.commonLabels) }}
 {{ toYaml . }}
 {{- end }}
 {{- end }}
