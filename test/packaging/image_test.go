@@ -2,10 +2,15 @@ package packaging_test
 
 import (
 	"bytes"
+	"debug/buildinfo"
 	"debug/elf"
 	"encoding/json"
+	"fmt"
+	"io"
 	"io/fs"
+	"log"
 	"maps"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -16,7 +21,10 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-containerregistry/pkg/name"
+	"github.com/google/go-containerregistry/pkg/registry"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
 
 	"github.com/example/aiops-operator/hack/image/container"
 	"github.com/example/aiops-operator/test/packaging/bundle"
@@ -37,12 +45,8 @@ func TestImageOfOperator(t *testing.T) {
 	if err := os.WriteFile(certificates, []byte(authorities), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	command := exec.CommandContext(t.Context(), "go", "run", "../../hack/image", "-source", sourceRoot, "-output", output,
-		"-version", "1.2.3", "-revision", "0a1b2c3d", "-platforms", "linux/"+runtime.GOARCH, "-certificates", certificates, "operator")
-	command.Env = append(os.Environ(), "SOURCE_DATE_EPOCH=1796045600")
-	if printed, err := command.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, printed)
-	}
+	makeImage(t, "-output", output, "-version", "1.2.3", "-revision", "0a1b2c3d", "-platforms", "linux/"+runtime.GOARCH,
+		"-certificates", certificates, "operator")
 
 	archive := readArchive(t, filepath.Join(output, "aiops-operator-v1.2.3.tar"))
 	named := descriptorsOf(t, archive)[0]
@@ -69,6 +73,39 @@ func TestImageOfOperator(t *testing.T) {
 	}
 	if !bytes.Equal(beside, bill) {
 		t.Error("the bill of materials beside the archive is not the one in the image")
+	}
+}
+
+// makeImage runs the program behind make image.
+func makeImage(t *testing.T, arguments ...string) {
+	t.Helper()
+	command := exec.CommandContext(t.Context(), "go", append([]string{"run", "../../hack/image", "-source", sourceRoot}, arguments...)...)
+	command.Env = append(os.Environ(), fmt.Sprintf("SOURCE_DATE_EPOCH=%d", imageDate))
+	if printed, err := command.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, printed)
+	}
+}
+
+// What is pushed is what the archive holds.
+func TestImagePush(t *testing.T) {
+	server := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))
+	defer server.Close()
+	repository := server.Listener.Addr().String() + "/aiops-operator"
+	output := t.TempDir()
+	makeImage(t, "-output", output, "-version", "1.2.3", "-repository", repository, "-push", "bundle", "catalog")
+	for _, kind := range []string{"bundle", "catalog"} {
+		reference, err := name.NewTag(repository + "-" + kind + ":v1.2.3")
+		if err != nil {
+			t.Fatal(err)
+		}
+		pushed, err := remote.Get(reference, remote.WithContext(t.Context()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		archived := descriptorsOf(t, readArchive(t, filepath.Join(output, "aiops-operator-"+kind+"-v1.2.3.tar")))[0]
+		if pushed.Digest != archived.Digest {
+			t.Errorf("%s: pushed is %s, in the archive is %s", kind, pushed.Digest, archived.Digest)
+		}
 	}
 }
 
@@ -124,6 +161,7 @@ func checkOperatorFiles(t *testing.T, files map[string]imageFile) {
 		t.Error("the license is not the tree's")
 	}
 	checkStatic(t, files["manager"].content)
+	checkKnowsNoFolder(t, files["manager"].content)
 	if runtime.GOOS == "linux" {
 		checkPrintsVersion(t, files["manager"].content)
 	}
@@ -143,6 +181,27 @@ func checkStatic(t *testing.T, binary []byte) {
 	}
 }
 
+// checkKnowsNoFolder demands a program that is the same wherever, and in whatever working tree, it was built.
+func checkKnowsNoFolder(t *testing.T, binary []byte) {
+	t.Helper()
+	root, err := filepath.Abs(sourceRoot)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if bytes.Contains(binary, []byte(root)) {
+		t.Errorf("the program knows the folder %s it was built in", root)
+	}
+	built, err := buildinfo.Read(bytes.NewReader(binary))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, setting := range built.Settings {
+		if strings.HasPrefix(setting.Key, "vcs") {
+			t.Errorf("the program knows the working tree: %s=%s", setting.Key, setting.Value)
+		}
+	}
+}
+
 func checkPrintsVersion(t *testing.T, binary []byte) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "manager")
@@ -157,22 +216,34 @@ func checkPrintsVersion(t *testing.T, binary []byte) {
 
 // spdxBill is what the tests look at in a bill of materials.
 type spdxBill struct {
-	Version   string `json:"spdxVersion"`
-	Namespace string `json:"documentNamespace"`
-	Packages  []struct {
-		ID         string `json:"SPDXID"`
-		Name       string `json:"name"`
-		Version    string `json:"versionInfo"`
-		References []struct {
-			Type    string `json:"referenceType"`
-			Locator string `json:"referenceLocator"`
-		} `json:"externalRefs"`
-	} `json:"packages"`
+	Version       string        `json:"spdxVersion"`
+	Namespace     string        `json:"documentNamespace"`
+	Packages      []spdxPackage `json:"packages"`
 	Relationships []struct {
 		Element string `json:"spdxElementId"`
 		Type    string `json:"relationshipType"`
 		Related string `json:"relatedSpdxElement"`
 	} `json:"relationships"`
+}
+
+type spdxPackage struct {
+	ID         string `json:"SPDXID"`
+	Name       string `json:"name"`
+	Version    string `json:"versionInfo"`
+	References []struct {
+		Type    string `json:"referenceType"`
+		Locator string `json:"referenceLocator"`
+	} `json:"externalRefs"`
+}
+
+// locator is the package's reference of a type, or nothing.
+func (p spdxPackage) locator(kind string) string {
+	for _, reference := range p.References {
+		if reference.Type == kind {
+			return reference.Locator
+		}
+	}
+	return ""
 }
 
 // checkBill demands that the bill names the program, the standard library, and modules exactly as go.sum knows them.
@@ -197,13 +268,13 @@ func checkBill(t *testing.T, encoded []byte) {
 			t.Errorf("two packages have the identifier %s", listed.ID)
 		}
 		identifiers[listed.ID] = true
-		if want := "pkg:golang/" + listed.Name + "@" + listed.Version; listed.References[0].Locator != want {
-			t.Errorf("package %s: got purl %s, want %s", listed.Name, listed.References[0].Locator, want)
+		if want := "pkg:golang/" + listed.Name + "@" + listed.Version; listed.locator("purl") != want {
+			t.Errorf("package %s: got purl %q, want %s", listed.Name, listed.locator("purl"), want)
 		}
 		if position < 2 { // The program and the standard library are no modules with a sum.
 			continue
 		}
-		if line := listed.Name + " " + listed.Version + " " + listed.References[1].Locator; !strings.Contains(string(sums), line+"\n") {
+		if line := listed.Name + " " + listed.Version + " " + listed.locator("go-sum"); !strings.Contains(string(sums), line+"\n") {
 			t.Errorf("go.sum does not have %q", line)
 		}
 	}

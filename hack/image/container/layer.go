@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"path"
 	"slices"
-	"strings"
 	"time"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
@@ -32,7 +31,7 @@ type file struct {
 	content []byte
 }
 
-// layer packs files, and the folders above them, in the order of their names.
+// layer packs files, and the folders above them, in the order given.
 func layer(files []file, created time.Time) (v1.Layer, error) {
 	var packed bytes.Buffer
 	if err := pack(&packed, files, created); err != nil {
@@ -45,8 +44,6 @@ func layer(files []file, created time.Time) (v1.Layer, error) {
 
 // pack writes files as a tar stream that depends on nothing but its arguments.
 func pack(out io.Writer, files []file, created time.Time) error {
-	files = slices.Clone(files)
-	slices.SortFunc(files, func(a, b file) int { return strings.Compare(a.path, b.path) })
 	archive := tar.NewWriter(out)
 	written := map[string]bool{".": true}
 	for _, next := range files {
@@ -83,7 +80,7 @@ func foldersAbove(name string) []string {
 	return folders
 }
 
-// filesBelow reads every file of a folder, each under the prefix.
+// filesBelow reads every file of a folder, each under the prefix, in the order of their names.
 func filesBelow(folder fs.FS, prefix string) ([]file, error) {
 	var files []file
 	err := fs.WalkDir(folder, ".", func(name string, entry fs.DirEntry, err error) error {
