@@ -45,10 +45,23 @@ func (s *stage) findOperator(ctx context.Context) error {
 	}
 	limited, cancel := context.WithTimeout(ctx, availableTimeout)
 	defer cancel()
-	if err := s.untilAvailable(limited, s.operator); err != nil {
+	if err := s.untilRunning(limited); err != nil {
 		return unmet("the operator does not run; see `kubectl -n %s describe deployment,pods`: %w", s.operator.Namespace, err)
 	}
 	return nil
+}
+
+// untilRunning waits for one pod of the operator: enough to act, and what there is while the operator is being rolled out.
+func (s *stage) untilRunning(ctx context.Context) error {
+	return s.until(ctx, "a pod of the operator to be available", func(ctx context.Context) (string, error) {
+		if err := s.Client.Get(ctx, client.ObjectKeyFromObject(s.operator), s.operator); err != nil {
+			return "", err
+		}
+		if s.operator.Status.AvailableReplicas == 0 {
+			return "none is", nil
+		}
+		return "", nil
+	})
 }
 
 // rollOperator replaces every pod of the operator, as an upgrade does, and returns when one of the new ones leads.
