@@ -154,6 +154,10 @@ unit: ## Run the unit tests.
 integration: ## Run the tests against a real Kubernetes control plane (built once, about 11 minutes).
 	$(GO) test $(INTEGRATION_FLAGS) $$($(GO) list ./test/... | grep -v '/test/performance')
 
+.PHONY: rights
+rights: ## Take away every right of the bundle in turn, and show what users then miss (about 15 minutes).
+	AIOPS_RIGHTS=each $(GO) test ./test/lifecycle -count=1 -timeout 60m -v -ginkgo.focus 'The rights that the bundle asks for'
+
 .PHONY: test-skew
 test-skew: ## Run the integration tests on each Kubernetes that is supported (each is built once, about 10 minutes).
 	$(GO) run ./test/skew $(SKEW_FLAGS)
