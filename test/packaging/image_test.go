@@ -129,7 +129,7 @@ func checkOperatorConfig(t *testing.T, got *v1.ConfigFile) {
 	if platform := got.Platform().String(); platform != "linux/"+runtime.GOARCH {
 		t.Errorf("platform: got %s, want that of this machine's processor", platform)
 	}
-	if !got.Created.Time.Equal(time.Unix(imageDate, 0)) {
+	if !got.Created.Equal(time.Unix(imageDate, 0)) {
 		t.Errorf("created: got %s, want SOURCE_DATE_EPOCH", got.Created)
 	}
 }
