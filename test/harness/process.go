@@ -5,6 +5,7 @@ package harness
 import (
 	"context"
 	"fmt"
+	"hash/fnv"
 	"io"
 	"net"
 	"net/http"
@@ -65,7 +66,9 @@ func BuildVersion(ctx context.Context, version string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	path := filepath.Join(folder, "operator", version, "manager")
+	tree := fnv.New64a() // two checkouts do not overwrite each other's programs
+	_, _ = tree.Write([]byte(Root()))
+	path := filepath.Join(folder, "operator", fmt.Sprintf("%x-%s", tree.Sum64(), version), "manager")
 	command := exec.CommandContext(ctx, "go", "build", "-C", Root(), "-ldflags", "-X main.version="+version, "-o", path, "./cmd")
 	if printed, err := command.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build the operator: %w\n%s", err, printed)

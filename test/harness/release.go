@@ -44,8 +44,8 @@ func LoadRelease() (*Release, error) {
 	return out, nil
 }
 
-// ownerLabel is what OLM puts on the rights that it makes from a ClusterServiceVersion.
-const ownerLabel = "olm.owner"
+// OwnerLabel is what OLM puts on the rights that it makes from a ClusterServiceVersion.
+const OwnerLabel = "olm.owner"
 
 // Install installs the release as OLM would, without its Deployment: definitions, then everything else.
 func (r *Release) Install(ctx context.Context, writer client.Client) error {
@@ -95,6 +95,22 @@ func (r *Release) Uninstall(ctx context.Context, writer client.Client) error {
 	}
 	owned := slices.DeleteFunc(further, func(object *unstructured.Unstructured) bool { return object.GetNamespace() == "" })
 	return Delete(ctx, writer, slices.Concat(owned, rights)...)
+}
+
+// Remove removes everything that Install made, files of the bundle and definitions included, and with the definitions every AITask.
+func (r *Release) Remove(ctx context.Context, writer client.Client) error {
+	if err := r.Uninstall(ctx, writer); err != nil {
+		return err
+	}
+	further, err := r.placed(writer)
+	if err != nil {
+		return err
+	}
+	namespace := &unstructured.Unstructured{}
+	namespace.SetAPIVersion("v1")
+	namespace.SetKind("Namespace")
+	namespace.SetName(Namespace)
+	return Delete(ctx, writer, slices.Concat(r.Definitions, further, []*unstructured.Unstructured{namespace})...)
 }
 
 // RemoveRights removes the rights of a release that another one has replaced. The ServiceAccount is the other one's now.
@@ -161,7 +177,7 @@ func (r *Release) binding(kind string, index int, entry operatorsv1alpha1.Strate
 
 // roleMeta names a role after its ClusterServiceVersion, so that the rights of two releases stand beside each other during an upgrade.
 func (r *Release) roleMeta(kind string, index int) metav1.ObjectMeta {
-	out := metav1.ObjectMeta{Name: fmt.Sprintf("%s-%d", r.CSV.Name, index), Labels: map[string]string{ownerLabel: r.CSV.Name}}
+	out := metav1.ObjectMeta{Name: fmt.Sprintf("%s-%d", r.CSV.Name, index), Labels: map[string]string{OwnerLabel: r.CSV.Name}}
 	if kind == "Role" {
 		out.Namespace = Namespace
 	}

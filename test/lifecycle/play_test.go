@@ -16,6 +16,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -26,6 +27,9 @@ import (
 
 // configuration lets many targets be broken at the same time: that is what is played here.
 const configuration = "storm:\n  minimumTargets: 100000\n"
+
+// playPrefix begins the names of the namespaces that are played in.
+const playPrefix = "play-"
 
 // play is a sequence that may fail without ending the spec, so that several are played at once and their failures are compared.
 type play struct {
@@ -39,22 +43,39 @@ type play struct {
 // attempt plays in a namespace of its own, and returns what failed.
 func attempt(ctx context.Context, patience time.Duration, script func(*play)) error {
 	p := &play{ctx: ctx, patience: patience}
-	p.Gomega = NewGomega(p.fail)
-	var done sync.WaitGroup
-	done.Go(func() {
-		namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "play-"}}
-		p.Expect(admin.Create(ctx, namespace)).To(Succeed())
-		p.namespace = namespace.Name
+	return p.apart(func(p *play) {
+		p.enterNamespace()
 		script(p)
 	})
-	done.Wait()
-	return p.failure
 }
 
-// fail ends the goroutine of the play.
+// apart plays a part whose failure does not end the rest, and returns it.
+func (p *play) apart(script func(*play)) error {
+	part := &play{ctx: p.ctx, namespace: p.namespace, patience: p.patience}
+	part.Gomega = NewGomega(part.fail)
+	var done sync.WaitGroup
+	done.Go(func() { script(part) })
+	done.Wait()
+	return part.failure
+}
+
+// fail ends the goroutine of the part.
 func (p *play) fail(message string, _ ...int) {
 	p.failure = errors.New(message)
 	runtime.Goexit()
+}
+
+func (p *play) enterNamespace() {
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: playPrefix}}
+	p.Expect(admin.Create(p.ctx, namespace)).To(Succeed())
+	p.namespace = namespace.Name
+}
+
+// newPlay enters a namespace for several specs. What fails in it fails the spec.
+func newPlay() *play {
+	p := &play{Gomega: NewGomega(Fail), ctx: context.Background(), patience: 100 * time.Second}
+	p.enterNamespace()
+	return p
 }
 
 // inParallel calls do with each of them at the same time, and returns all errors.
@@ -204,4 +225,24 @@ func startProcess(ctx context.Context, program string, options harness.ProcessOp
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(process.Kill)
 	return process
+}
+
+// removeAll leaves the cluster as it was before anything was installed.
+func removeAll(ctx context.Context) {
+	GinkgoHelper()
+	Expect(admin.DeleteAllOf(ctx, &rbacv1.ClusterRole{}, client.HasLabels{harness.OwnerLabel})).To(Succeed())
+	Expect(admin.DeleteAllOf(ctx, &rbacv1.ClusterRoleBinding{}, client.HasLabels{harness.OwnerLabel})).To(Succeed())
+	Expect(current.Remove(ctx, admin)).To(Succeed())
+	Eventually(func(g Gomega) {
+		namespaces := &corev1.NamespaceList{}
+		g.Expect(admin.List(ctx, namespaces)).To(Succeed())
+		for i := range namespaces.Items {
+			namespace := &namespaces.Items[i]
+			ours := strings.HasPrefix(namespace.Name, playPrefix) || namespace.Name == harness.Namespace
+			if ours && namespace.DeletionTimestamp == nil {
+				g.Expect(client.IgnoreNotFound(admin.Delete(ctx, namespace))).To(Succeed())
+			}
+			g.Expect(ours).To(BeFalse(), "namespace %s is still there", namespace.Name)
+		}
+	}).Should(Succeed())
 }

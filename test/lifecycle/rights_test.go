@@ -17,7 +17,6 @@ import (
 	. "github.com/onsi/gomega"
 	operatorsv1alpha1 "github.com/operator-framework/api/pkg/operators/v1alpha1"
 	coordinationv1 "k8s.io/api/coordination/v1"
-	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -328,8 +327,9 @@ var _ = Describe("The rights that the bundle asks for", Ordered, ContinueOnFailu
 		Expect(current.Install(ctx, admin)).To(Succeed())
 		DeferCleanup(removeAll)
 		Expect(admin.Create(ctx, scraper())).To(Succeed())
+		DeferCleanup(func(ctx context.Context) { Expect(admin.Delete(ctx, scraper())).To(Succeed()) })
 		if os.Getenv("AIOPS_RIGHTS") != eachRight {
-			performed = perform(ctx, program, current, 60*time.Second, slices.Collect(maps.Keys((&stage{}).scenarios()))...)
+			performed = perform(ctx, program, current, 100*time.Second, slices.Collect(maps.Keys((&stage{}).scenarios()))...)
 		}
 	})
 
@@ -390,30 +390,4 @@ func freeAddress(ctx context.Context) string {
 	Expect(err).NotTo(HaveOccurred())
 	defer func() { Expect(listener.Close()).To(Succeed()) }()
 	return listener.Addr().String()
-}
-
-// removeAll leaves the cluster as it was before anything was installed.
-func removeAll(ctx context.Context) {
-	GinkgoHelper()
-	namespaces := &corev1.NamespaceList{}
-	Expect(admin.List(ctx, namespaces)).To(Succeed())
-	for i := range namespaces.Items {
-		if name := namespaces.Items[i].Name; strings.HasPrefix(name, "play-") || name == harness.Namespace {
-			Expect(client.IgnoreNotFound(admin.Delete(ctx, &namespaces.Items[i]))).To(Succeed())
-		}
-	}
-	rights, err := current.Rights()
-	Expect(err).NotTo(HaveOccurred())
-	Expect(harness.Delete(ctx, admin, slices.Concat(current.Others, rights, current.Definitions)...)).To(Succeed())
-	Expect(client.IgnoreNotFound(admin.Delete(ctx, scraper()))).To(Succeed())
-	Eventually(func() []string {
-		Expect(admin.List(ctx, namespaces)).To(Succeed())
-		var left []string
-		for i := range namespaces.Items {
-			if name := namespaces.Items[i].Name; strings.HasPrefix(name, "play-") || name == harness.Namespace {
-				left = append(left, name)
-			}
-		}
-		return left
-	}).Should(BeEmpty())
 }

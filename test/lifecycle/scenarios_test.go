@@ -74,7 +74,7 @@ func (s *stage) evicts(p *play) {
 	p.create(harness.Deployment(p.namespace, "web", 2, "shop/web:1"), harness.Task(p.namespace, "web", "Evict"))
 	p.settled("web")
 	broken := p.pods("web")[:1]
-	p.annotate(&broken[0], cluster.BehaviourAnnotation, string(cluster.NotReady))
+	p.annotate(&broken[0], cluster.BehaviourAnnotation, string(cluster.Crash))
 	p.ends("web", "Evict Recovered")
 }
 
@@ -87,7 +87,7 @@ func (s *stage) evictsDespiteBudget(p *play) {
 		taskOn(p.namespace, "Deployment", "web", aiopsv1.Step{Name: "evict", Action: aiopsv1.ActionEvict, Evict: &aiopsv1.EvictStep{UnhealthyPods: aiopsv1.IgnoreBudget}}))
 	p.settled("web")
 	broken := p.pods("web")[:1]
-	p.annotate(&broken[0], cluster.BehaviourAnnotation, string(cluster.NotReady))
+	p.annotate(&broken[0], cluster.BehaviourAnnotation, string(cluster.Crash))
 	p.ends("web", "Evict Recovered")
 }
 
