@@ -71,7 +71,19 @@ func editPod(pod map[string]any, t *texts) {
 	} {
 		pod[field] = t.block(optional(field, value)...)
 	}
+	nameCredentials(pod, t)
 	pod["volumes"] = extended(pod["volumes"], "volumes", ".Values.extraVolumes", t)
+}
+
+// nameCredentials lets the values name the Secret that every installation may have.
+func nameCredentials(pod map[string]any, t *texts) {
+	volumes, _ := pod["volumes"].([]any)
+	for _, item := range volumes {
+		volume, _ := item.(map[string]any)
+		if secret, ok := volume["secret"].(map[string]any); ok && volume["name"] == "credentials" {
+			secret["secretName"] = t.inline(`{{ default (printf "%s-manager-credentials" (include "` + chartName + `.fullname" .)) .Values.credentialsSecret | quote }}`)
+		}
+	}
 }
 
 // extended adds the value to a list of the manifests, which may have none.

@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"sigs.k8s.io/yaml"
 )
 
 // facts are what the hand-written sources take from the manifests, most of all the defaults of values.
@@ -20,8 +19,6 @@ type facts struct {
 	NameRoom int
 	// CustomResourceDefinition is the name of the CRD.
 	CustomResourceDefinition string
-	// Config is the operator's configuration.
-	Config map[string]any
 	// DisruptionBudget is the spec of the PodDisruptionBudget.
 	DisruptionBudget map[string]any
 	// Deployment, Pod and Container are the specs of the Deployment, its pods and its container.
@@ -39,8 +36,8 @@ func factsOf(given release, objects []*unstructured.Unstructured) (facts, error)
 			return facts{}, fmt.Errorf("read %s %s: %w", object.GetKind(), object.GetName(), err)
 		}
 	}
-	if out.Container == nil || out.DisruptionBudget == nil || out.Config == nil {
-		return facts{}, fmt.Errorf("the manifests lack the Deployment, its ConfigMap or its PodDisruptionBudget")
+	if out.Container == nil || out.DisruptionBudget == nil {
+		return facts{}, fmt.Errorf("the manifests lack the Deployment or its PodDisruptionBudget")
 	}
 	return out, nil
 }
@@ -51,9 +48,6 @@ func (f *facts) learn(object *unstructured.Unstructured) error {
 		f.CustomResourceDefinition = object.GetName()
 	case "Service":
 		f.NameRoom = min(f.NameRoom, longestName-len("-"+object.GetName()))
-	case "ConfigMap":
-		text, _, _ := unstructured.NestedString(object.Object, "data", "config.yaml")
-		return yaml.Unmarshal([]byte(text), &f.Config)
 	case "PodDisruptionBudget":
 		f.DisruptionBudget, _, _ = unstructured.NestedMap(object.Object, "spec")
 	case "Deployment":

@@ -65,10 +65,11 @@ func generate(given release, manifests []byte) (map[string][]byte, error) {
 	return files, addValues(files, filled["values.schema.yaml"], filled["readme.md"])
 }
 
-// decode reads the objects and drops the Namespace, which Helm is told to make or not to make by whoever installs.
+// decode reads the objects. It drops the Namespace, which Helm is told to make or not to make by whoever installs, and puts the
+// chart's own ConfigMap in the place of whatever configuration there is.
 func decode(manifests []byte) ([]*unstructured.Unstructured, error) {
 	decoder := utilyaml.NewYAMLOrJSONDecoder(bytes.NewReader(manifests), 4096)
-	var out []*unstructured.Unstructured
+	out := []*unstructured.Unstructured{configuration()}
 	for {
 		object := &unstructured.Unstructured{}
 		err := decoder.Decode(object)
@@ -90,6 +91,14 @@ func decode(manifests []byte) ([]*unstructured.Unstructured, error) {
 			out = append(out, object)
 		}
 	}
+}
+
+// configuration is the ConfigMap that the Deployment mounts. Its content is a value.
+func configuration() *unstructured.Unstructured {
+	out := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap"}}
+	out.SetNamespace(namespace)
+	out.SetName("manager-config")
+	return out
 }
 
 // addTemplates renders every object into the file that its placement names.

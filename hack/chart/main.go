@@ -25,7 +25,7 @@ func main() {
 	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "chart:", err)
-		os.Exit(1) //nolint:forbidigo // this is main
+		os.Exit(1)
 	}
 }
 
@@ -82,7 +82,7 @@ func write(folder string, files map[string][]byte) error {
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			return fmt.Errorf("make the chart's folder: %w", err)
 		}
-		if err := os.WriteFile(path, content, 0o644); err != nil { //nolint:gosec // a chart is for everybody to read
+		if err := os.WriteFile(path, content, 0o644); err != nil {
 			return fmt.Errorf("write the chart: %w", err)
 		}
 	}

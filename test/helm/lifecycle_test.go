@@ -29,7 +29,7 @@ func recovers(ctx context.Context, task *aiopsv1.AITask, pods []corev1.Pod) {
 	}
 	Eventually(latest(ctx, task)).Should(HaveField("Status.History", HaveLen(before+1)))
 	entry := latest(ctx, task)().Status.History[before]
-	Expect(string(entry.Action) + " " + string(entry.Result)).To(Equal("Restart Recovered"))
+	Expect(entry.Action + " " + entry.Result).To(Equal("Restart Recovered"))
 }
 
 var _ = Describe("Installing", func() {

@@ -52,6 +52,8 @@ func TestChartValuesTakeEffect(t *testing.T) {
 		{"config.storm.minimumTargets", "config: {storm: {minimumTargets: 1}}", "ConfigMap", "data.config~yaml", "prometheusEndpoints: []\nreceivers: []\nstorm:\n  minimumTargets: 1\n"},
 		{"config.storm.withinSeconds", "config: {storm: {withinSeconds: 1}}", "ConfigMap", "data.config~yaml", "prometheusEndpoints: []\nreceivers: []\nstorm:\n  withinSeconds: 1\n"},
 		{"config.storm.calmSeconds", "config: {storm: {calmSeconds: 0}}", "ConfigMap", "data.config~yaml", "prometheusEndpoints: []\nreceivers: []\nstorm:\n  calmSeconds: 0\n"},
+		{"credentialsSecret", "", "Deployment", pod + "volumes.1.secret.secretName", "aiops-aiops-operator-manager-credentials"},
+		{"credentialsSecret", "credentialsSecret: mine", "Deployment", pod + "volumes.1.secret.secretName", "mine"},
 		{"extraArgs", "extraArgs: [--concurrency=16]", "Deployment", container + "args.4", "--concurrency=16"},
 		{"extraEnv", "extraEnv: [{name: A, value: b}]", "Deployment", container + "env", []any{map[string]any{"name": "A", "value": "b"}}},
 		{"extraVolumes", "extraVolumes: [{name: a, secret: {secretName: b}}]", "Deployment", pod + "volumes.2", map[string]any{"name": "a", "secret": map[string]any{"secretName": "b"}}},
