@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/operator-framework/api/pkg/apis/scorecard/v1alpha3"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // Check is one custom scorecard test.
@@ -55,10 +56,9 @@ func Unjudged(name string, reason error) v1alpha3.TestStatus {
 }
 
 func report(name string, s *stage, err error) v1alpha3.TestStatus {
-	result := v1alpha3.TestResult{Name: name, State: v1alpha3.PassState, Suggestions: s.suggestions}
+	result := v1alpha3.TestResult{Name: name, State: v1alpha3.PassState, Suggestions: s.suggestions, CreationTimestamp: metav1.Now()}
 	if err != nil {
 		result.State, result.Errors = v1alpha3.FailState, messages(err)
-		s.logf("Failed")
 	}
 	if errors.As(err, new(*unmetError)) {
 		result.State = v1alpha3.ErrorState
