@@ -7,5 +7,5 @@
 //
 // What belongs here: building, starting, stopping and looking into the cluster. What does not: anything that knows the
 // operator, its API or its manifests; tests install those themselves. The package never imports k8s.io/kubernetes: programs
-// live in modules of their own: programs/ and those whose names end in -program.
+// live in modules of their own: programs/, those whose names end in -program, and older control planes in kubernetes-1.x/.
 package cluster

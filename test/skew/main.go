@@ -20,9 +20,13 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/example/aiops-operator/test/cluster"
 )
+
+// grace is how long interrupted tests may take to end.
+const grace = 30 * time.Second
 
 var errFailed = errors.New("not everything passed")
 
@@ -80,6 +84,10 @@ func try(ctx context.Context, log io.Writer, version string, packages []string) 
 	// One after another, since packages share the machine, and never from the cache, which does not know the cluster.
 	command := exec.CommandContext(ctx, "go", append([]string{"test", "-p", "1", "-count", "1", "-timeout", "30m"}, packages...)...)
 	command.Stdout, command.Stderr = io.MultiWriter(&printed, log), log
+	// An interrupt reaches the tests below go test too, which end their clusters in order.
+	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	command.Cancel = func() error { return syscall.Kill(-command.Process.Pid, syscall.SIGINT) }
+	command.WaitDelay = grace
 	err := command.Run()
 	results := parse(printed.String())
 	switch {
