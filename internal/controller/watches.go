@@ -42,6 +42,10 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, con
 		WithOptions(controller.Options{MaxConcurrentReconciles: concurrency, NeedLeaderElection: &everywhere})
 	for _, kind := range target.Kinds() {
 		build = build.Watches(kind, handler.EnqueueRequestsFromMapFunc(r.tasksOf))
+		// Asked for now, and not first when the controller starts: a process that is ready has filled all of its caches.
+		if _, err := mgr.GetCache().GetInformer(ctx, kind); err != nil {
+			return fmt.Errorf("cache %T: %w", kind, err)
+		}
 	}
 	return build.Complete(r)
 }
