@@ -10,9 +10,10 @@ VERSION ?= 0.1.0
 IMAGE_TAG_BASE ?= example.com/aiops-operator
 # Image that `deploy`, `docker-build` and `build-installer` use.
 IMG ?= $(IMAGE_TAG_BASE):v$(VERSION)
-# true adds config/network-policy to `deploy`, `build-installer` and `bundle`.
+# config/network-policy is part of what `deploy` and `build-installer` install unless this is false, and of the bundle if this is
+# true: OperatorHub takes no bundle with network policies.
 NETWORK_POLICIES ?=
-# true adds config/prometheus to them: for clusters with the Prometheus operator.
+# true adds config/prometheus to all three: for clusters with the Prometheus operator.
 MONITORING ?=
 # Channels of the bundle, and the one among them that is offered first.
 CHANNELS ?= candidate,fast,stable
@@ -69,15 +70,17 @@ GOLANGCI_LINT := $(TOOLS)/golangci-lint
 INSTALLED_OPERATOR_SDK := $(shell command -v "$(or $(OPERATOR_SDK),operator-sdk)")
 override OPERATOR_SDK := $(or $(INSTALLED_OPERATOR_SDK),$(AIOPS_CACHE)/operator-sdk-$(OPERATOR_SDK_VERSION)/operator-sdk)
 
-# Parts of config that are added beside the others.
-OPTIONAL_PARTS := $(if $(filter true,$(NETWORK_POLICIES)),network-policy) $(if $(filter true,$(MONITORING)),prometheus)
+# Parts of config that stand beside config/default, and those beside config/manifests.
+MONITORING_PART := $(if $(filter true,$(MONITORING)),prometheus)
+DEFAULT_PARTS := $(if $(filter false,$(NETWORK_POLICIES)),,network-policy) $(MONITORING_PART)
+BUNDLE_PARTS := $(if $(filter true,$(NETWORK_POLICIES)),network-policy) $(MONITORING_PART)
 BUNDLE_CSV := bundle/manifests/aiops-operator.clusterserviceversion.yaml
 # Newest Kubernetes that the bundle is validated for.
 KUBERNETES_VERSION := 1.37
 
-# The folders of config for an overlay: the named one and the optional parts.
+# The folders of config for an overlay: the named one and those parts.
 comma := ,
-folders = ../../config/$(1)$(foreach part,$(OPTIONAL_PARTS),$(comma) ../../config/$(part))
+folders = ../../config/$(1)$(foreach part,$(2),$(comma) ../../config/$(part))
 
 # What `generate`, `manifests`, `build-installer` and `chart` write, and `bundle` where operator-sdk is at hand (where it is not,
 # a test compares the bundle with its sources).
@@ -264,7 +267,7 @@ chart: manifests $(KUSTOMIZE) ## Write dist/chart: the Helm chart, with the vers
 bin/deploy/kustomization.yaml:
 	@mkdir -p $(@D)
 	@image="$(IMG)"; printf 'resources: [%s]\nimages: [{name: controller, newName: "%s", newTag: "%s"}]\n' \
-		"$(call folders,default)" "$${image%:*}" "$${image##*:}" > $@
+		"$(call folders,default,$(DEFAULT_PARTS))" "$${image%:*}" "$${image##*:}" > $@
 
 ##@ Operator Lifecycle Manager
 
@@ -276,7 +279,6 @@ bundle: manifests bin/bundle/kustomization.yaml $(KUSTOMIZE) $(OPERATOR_SDK) ## 
 	@rm -rf bundle
 	cat bin/bundle/manifests.yaml | $(OPERATOR_SDK) generate bundle -q --overwrite --version $(VERSION) \
 		--channels $(CHANNELS) --default-channel $(DEFAULT_CHANNEL) $(if $(filter true,$(USE_IMAGE_DIGESTS)),--use-image-digests)
-	@rm bundle/manifests/aiops-manager-config_v1_configmap.yaml # the user's to make: each upgrade would overwrite it
 	@config/manifests/finish-bundle.sh $(BUNDLE_CSV) bin/bundle/before.yaml $(IMG)
 	@$(MAKE) --no-print-directory bundle-validate
 
@@ -320,7 +322,7 @@ catalog-push: ## Push the catalog's image CATALOG_IMG.
 bin/bundle/kustomization.yaml:
 	@mkdir -p $(@D)
 	@printf 'images: [{kind: Configuration, path: stages/tests/image}]\n' > $(@D)/images.yaml
-	@image="$(IMG)"; { printf 'resources: [%s]\nconfigurations: [images.yaml]\nimages:\n' "$(call folders,manifests)"; \
+	@image="$(IMG)"; { printf 'resources: [%s]\nconfigurations: [images.yaml]\nimages:\n' "$(call folders,manifests,$(BUNDLE_PARTS))"; \
 		printf -- '- {name: controller, newName: "%s", newTag: "%s"}\n' "$${image%:*}" "$${image##*:}"; \
 		printf -- '- {name: example.com/aiops-operator-scorecard, newName: "%s", newTag: "%s"}\n' "$(IMAGE_TAG_BASE)-scorecard" "v$(VERSION)"; \
 		printf 'patches:\n- target: {kind: ClusterServiceVersion}\n  patch: |-\n'; \

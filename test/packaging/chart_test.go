@@ -43,7 +43,6 @@ func TestChartInstallsWhatTheOneFileInstalls(t *testing.T) {
 	want := alike(readObjects(t, readFile(t, installerFile)))
 	delete(want, "Namespace/aiops-system")
 	got := alike(renderChart(t, "fullnameOverride: aiops\n"))
-	delete(want, configMap)
 	delete(got, configMap)
 	if diff := cmp.Diff(slices.Sorted(maps.Keys(want)), slices.Sorted(maps.Keys(got))); diff != "" {
 		t.Fatalf("objects of the one file (-) and of the chart (+):\n%s", diff)
@@ -55,11 +54,10 @@ func TestChartInstallsWhatTheOneFileInstalls(t *testing.T) {
 	}
 }
 
-// The parts that are off by default are those below config/, too.
+// The parts that stand beside config/default are those below config/, too.
 func TestChartOptionalPartsAreThoseOfConfig(t *testing.T) {
 	got := alike(renderChart(t, `
 fullnameOverride: aiops
-networkPolicy: {enabled: true}
 metrics: {serviceMonitor: {enabled: true}, prometheusRule: {enabled: true}}
 `))
 	found := map[string]int{}

@@ -82,7 +82,7 @@ func TestNetworkPoliciesDenyWhatIsNotNeeded(t *testing.T) {
 		t.Errorf("ports of the pods (-want +got):\n%s", diff)
 	}
 	want := map[string]bool{"UDP/53": true, "TCP/53": true, "UDP/5353": true, "TCP/5353": true, // names
-		"TCP/443": true, "TCP/6443": true, // API server
+		"TCP/443": true, "TCP/6443": true, "TCP/8443": true, "TCP/16443": true, // API server
 		"TCP/80": true, "TCP/9090": true} // with 443: the endpoints and receivers of the configuration
 	if diff := cmp.Diff(want, out); diff != "" {
 		t.Errorf("ports elsewhere (-want +got):\n%s", diff)
