@@ -162,7 +162,7 @@ func TestWriteReplacesOnlyCharts(t *testing.T) {
 	if err := write(folder, map[string][]byte{"Chart.yaml": nil}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := os.Stat(filepath.Join(folder, "templates")); err == nil {
+	if _, err := os.Stat(filepath.Join(folder, "templates", "old.yaml")); err == nil {
 		t.Error("a template that is no longer made is still there")
 	}
 	if err := os.Remove(filepath.Join(folder, "Chart.yaml")); err != nil {

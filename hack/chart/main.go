@@ -65,8 +65,8 @@ func build(ctx context.Context, kustomize, folder string) ([]byte, error) {
 	return printed.Bytes(), nil
 }
 
-// write replaces the chart that is in the folder. A folder that holds something else is left alone: a mistyped -output
-// must not cost anybody a folder.
+// write makes the folder hold these files and no others. What is right already is left alone, so that whoever reads the chart
+// meanwhile finds one. A folder that holds something else is not touched: a mistyped -output must not cost anybody a folder.
 func write(folder string, files map[string][]byte) error {
 	_, err := os.Stat(filepath.Join(folder, "Chart.yaml"))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -74,17 +74,35 @@ func write(folder string, files map[string][]byte) error {
 			return fmt.Errorf("write the chart: %s is neither empty nor a chart", folder)
 		}
 	}
-	if err := os.RemoveAll(folder); err != nil {
-		return fmt.Errorf("remove the old chart: %w", err)
-	}
 	for name, content := range files {
-		path := filepath.Join(folder, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			return fmt.Errorf("make the chart's folder: %w", err)
+		if err := writeFile(filepath.Join(folder, name), content); err != nil {
+			return err
 		}
-		if err := os.WriteFile(path, content, 0o644); err != nil {
-			return fmt.Errorf("write the chart: %w", err)
+	}
+	return filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
 		}
+		name, err := filepath.Rel(folder, path)
+		if err != nil {
+			return fmt.Errorf("look for what the chart no longer has: %w", err)
+		}
+		if _, made := files[filepath.ToSlash(name)]; made {
+			return nil
+		}
+		return os.Remove(path)
+	})
+}
+
+func writeFile(path string, content []byte) error {
+	if found, err := os.ReadFile(path); err == nil && bytes.Equal(found, content) {
+		return nil
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return fmt.Errorf("make the chart's folder: %w", err)
+	}
+	if err := os.WriteFile(path, content, 0o644); err != nil {
+		return fmt.Errorf("write the chart: %w", err)
 	}
 	return nil
 }
