@@ -9,6 +9,7 @@ import (
 	"github.com/operator-framework/api/pkg/apis/scorecard/v1alpha3"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -111,6 +112,38 @@ var _ = Describe("A scorecard test that cannot judge says what to do", func() {
 		result := named("samples-healthy").Run(within(ctx, 3*time.Second), environmentOf(ctx, namespace, account)).Results[0]
 		Expect(result.State).To(Equal(v1alpha3.ErrorState))
 		Expect(result.Errors).To(ConsistOf(ContainSubstring("the operator does not run; see `kubectl -n " + harness.Namespace)))
+	})
+})
+
+var _ = Describe("upgrade-keeps-pods", func() {
+	// What installed the operator owns the Deployment, and would take a change of it back.
+	It("replaces every pod of the operator, with rights in its namespace alone, and leaves its Deployment as it is", func(ctx context.Context) {
+		role := unbindUpgrade(ctx)
+		binding := &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: harness.Namespace, Name: role.Name}, RoleRef: role,
+			Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: namespace, Name: account}}}
+		Expect(admin.Create(ctx, binding)).To(Succeed())
+		DeferCleanup(func(ctx context.Context) { Expect(admin.Delete(ctx, binding)).To(Succeed()) })
+		before, after := &appsv1.Deployment{}, &appsv1.Deployment{}
+		Expect(admin.Get(ctx, client.ObjectKeyFromObject(running.deployment), before)).To(Succeed())
+		old, err := running.live(ctx)
+		Expect(err).NotTo(HaveOccurred())
+
+		result := named("upgrade-keeps-pods").Run(ctx, environmentOf(ctx, namespace, account)).Results[0]
+		Expect(result.State).To(Equal(v1alpha3.PassState), "%v\n%s", result.Errors, result.Log)
+		now, err := running.live(ctx)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(now).To(HaveLen(old.Len()))
+		Expect(now.Intersection(old)).To(BeEmpty())
+		Expect(admin.Get(ctx, client.ObjectKeyFromObject(running.deployment), after)).To(Succeed())
+		Expect(after.Generation).To(Equal(before.Generation))
+	})
+
+	It("cannot judge where it may not replace them, and says what to do", func(ctx context.Context) {
+		unbindUpgrade(ctx)
+		result := named("upgrade-keeps-pods").Run(ctx, environmentOf(ctx, namespace, account)).Results[0]
+		Expect(result.State).To(Equal(v1alpha3.ErrorState))
+		Expect(result.Errors).To(ConsistOf(And(ContainSubstring("apply test/scorecard/rbac.yaml"), ContainSubstring("list the operator's pods"))))
+		expectNothingLeft(ctx)
 	})
 })
 

@@ -10,6 +10,7 @@ import (
 	"github.com/operator-framework/api/pkg/apis/scorecard/v1alpha3"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -65,6 +66,17 @@ func allNames() []string {
 		out = append(out, one.Name)
 	}
 	return out
+}
+
+// unbindUpgrade takes the rights to replace the operator's pods from the checks until the spec ends, and returns the role that has them.
+func unbindUpgrade(ctx context.Context) rbacv1.RoleRef {
+	GinkgoHelper()
+	binding := &rbacv1.ClusterRoleBinding{}
+	Expect(admin.Get(ctx, client.ObjectKey{Name: "aiops-scorecard-upgrade"}, binding)).To(Succeed())
+	Expect(admin.Delete(ctx, binding.DeepCopy())).To(Succeed())
+	binding.ObjectMeta = metav1.ObjectMeta{Name: binding.Name}
+	DeferCleanup(func(ctx context.Context) { Expect(admin.Create(ctx, binding)).To(Succeed()) })
+	return binding.RoleRef
 }
 
 // within is a context that ends after some time, or with the spec.

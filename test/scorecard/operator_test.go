@@ -9,16 +9,17 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/example/aiops-operator/test/harness"
 )
 
-const restartedAt = "kubectl.kubernetes.io/restartedAt"
-
-// operator is the operator's Deployment, whose pods are simulated, and the program that runs in their place: whenever the
-// template of the Deployment changes, a new process follows the one before it, as the new pod would.
+// operator is the operator's Deployment, whose pods are simulated, and the program that runs in their place: when none of the pods
+// that a process stands for is left, a new process follows it, which stands for the pods that are there then.
 type operator struct {
 	path       string
 	deployment *appsv1.Deployment
@@ -27,8 +28,9 @@ type operator struct {
 	process *harness.Process
 	config  string
 	count   int
-	stamp   string
-	// whenRolled is called while the Deployment rolls. Nil: nothing is.
+	// pods are those that the process stands for. Empty: they are not known yet.
+	pods sets.Set[types.UID]
+	// whenRolled is called when a new process has followed. Nil: nothing is.
 	whenRolled func(context.Context)
 }
 
@@ -61,7 +63,7 @@ func (o *operator) start(ctx context.Context, config string) {
 	GinkgoHelper()
 	o.mutex.Lock()
 	defer o.mutex.Unlock()
-	o.config = config
+	o.config, o.pods = config, nil
 	o.replace(ctx)
 }
 
@@ -90,7 +92,7 @@ func (o *operator) stop() {
 	}
 }
 
-// lookAfter follows the Deployment's template.
+// lookAfter follows the Deployment's pods.
 func (o *operator) lookAfter(ctx context.Context) {
 	ticker := time.NewTicker(100 * time.Millisecond)
 	defer ticker.Stop()
@@ -104,25 +106,44 @@ func (o *operator) lookAfter(ctx context.Context) {
 	}
 }
 
+// follow looks at the pods while the Deployment has as many as it wants.
 func (o *operator) follow(ctx context.Context) {
-	live := &appsv1.Deployment{}
-	if err := admin.Get(ctx, client.ObjectKeyFromObject(o.deployment), live); err != nil {
-		return // it is being deleted, or the suite ends
+	live, err := o.live(ctx)
+	if err != nil || live.Len() != int(*o.deployment.Spec.Replicas) {
+		return // some are being replaced, or the suite ends
 	}
 	o.mutex.Lock()
 	defer o.mutex.Unlock()
-	stamp := live.Spec.Template.Annotations[restartedAt]
-	if stamp == "" || stamp == o.stamp || o.process == nil {
+	if o.process == nil || o.pods.HasAny(live.UnsortedList()...) {
 		return
 	}
-	o.stamp = stamp
+	known := o.pods.Len() > 0
+	o.pods = live
+	if !known {
+		return
+	}
 	o.replace(ctx)
 	if o.whenRolled != nil {
 		o.whenRolled(ctx)
 	}
 }
 
-// onRoll has a function called whenever the Deployment rolls, until the spec ends.
+// live returns the operator's pods that are not ending.
+func (o *operator) live(ctx context.Context) (sets.Set[types.UID], error) {
+	list := &corev1.PodList{}
+	if err := admin.List(ctx, list, client.InNamespace(o.deployment.Namespace), client.MatchingLabels(o.deployment.Spec.Selector.MatchLabels)); err != nil {
+		return nil, err
+	}
+	out := sets.New[types.UID]()
+	for i := range list.Items {
+		if list.Items[i].DeletionTimestamp == nil {
+			out.Insert(list.Items[i].UID)
+		}
+	}
+	return out, nil
+}
+
+// onRoll has a function called whenever a new process follows, until the spec ends.
 func (o *operator) onRoll(do func(context.Context)) {
 	o.mutex.Lock()
 	defer o.mutex.Unlock()

@@ -188,21 +188,73 @@ func TestDiscontinued(t *testing.T) {
 }
 
 func TestSucceeds(t *testing.T) {
+	old := []string{"manager-5f4-b3b3b", "manager-5f4-a1a1a"}
 	tests := map[string]struct {
 		now, before string
 		want        bool
 	}{
-		"a pod of the new ReplicaSet":         {"manager-7b9-x2x2x_1", "manager-5f4-a1a1a_2", true},
+		"a new pod of the same ReplicaSet":    {"manager-5f4-x2x2x_1", "manager-5f4-a1a1a_2", true},
+		"a pod of a new ReplicaSet":           {"manager-7b9-x2x2x_1", "manager-5f4-a1a1a_2", true},
 		"the same":                            {"manager-5f4-a1a1a_2", "manager-5f4-a1a1a_2", false},
-		"another of the old ReplicaSet":       {"manager-5f4-b3b3b_1", "manager-5f4-a1a1a_2", false},
+		"the same pod, started again":         {"manager-5f4-a1a1a_3", "manager-5f4-a1a1a_2", false},
+		"another of the old pods":             {"manager-5f4-b3b3b_1", "manager-5f4-a1a1a_2", false},
 		"nobody":                              {"", "manager-5f4-a1a1a_2", false},
-		"somebody, where nobody was":          {"manager-5f4-a1a1a_2", "", true},
+		"somebody new, where nobody was":      {"manager-5f4-x2x2x_2", "", true},
+		"an old pod, where nobody was":        {"manager-5f4-a1a1a_2", "", false},
 		"another process on the same machine": {"host_1", "host_2", true},
+		"the same process on a machine":       {"host_1", "host_1", false},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := succeeds(test.now, test.before); got != test.want {
+			if got := succeeds(test.now, test.before, old); got != test.want {
 				t.Errorf("succeeds() = %t, want %t", got, test.want)
+			}
+		})
+	}
+}
+
+func pod(name string, ready corev1.ConditionStatus) corev1.Pod {
+	return corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name}, Status: corev1.PodStatus{Conditions: []corev1.PodCondition{
+		{Type: corev1.PodInitialized, Status: corev1.ConditionTrue}, {Type: corev1.PodReady, Status: ready}}}}
+}
+
+func TestLeaderLast(t *testing.T) {
+	pods := []corev1.Pod{pod("a", corev1.ConditionTrue), pod("b", corev1.ConditionTrue), pod("c", corev1.ConditionTrue)}
+	for holder, want := range map[string][]string{
+		"a_1":    {"b", "c", "a"},
+		"b_1":    {"a", "c", "b"},
+		"host_1": {"a", "b", "c"},
+		"":       {"a", "b", "c"},
+	} {
+		t.Run(holder, func(t *testing.T) {
+			if diff := cmp.Diff(want, leaderLast(pods, holder)); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestIncomplete(t *testing.T) {
+	kept, replacement := pod("kept", corev1.ConditionTrue), pod("new", corev1.ConditionTrue)
+	ending := pod("ending", corev1.ConditionTrue)
+	ending.DeletionTimestamp = &metav1.Time{}
+	const lacks = "2 pods wanted, 1 others ready"
+	tests := map[string]struct {
+		pods []corev1.Pod
+		want string
+	}{
+		"replaced":                             {[]corev1.Pod{kept, replacement}, ""},
+		"replaced, while an old one ends":      {[]corev1.Pod{kept, replacement, ending}, ""},
+		"not yet made":                         {[]corev1.Pod{kept}, lacks},
+		"not yet ready":                        {[]corev1.Pod{kept, pod("new", corev1.ConditionFalse)}, lacks},
+		"without a status":                     {[]corev1.Pod{kept, {ObjectMeta: metav1.ObjectMeta{Name: "new"}}}, lacks},
+		"still there":                          {[]corev1.Pod{kept, pod("evicted", corev1.ConditionTrue)}, lacks},
+		"one of those that are left is ending": {[]corev1.Pod{ending, replacement}, lacks},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(test.want, incomplete(test.pods, 2, "evicted")); diff != "" {
+				t.Error(diff)
 			}
 		})
 	}

@@ -2,14 +2,16 @@ package check
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
-	"k8s.io/apimachinery/pkg/types"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	aiopsv1 "github.com/example/aiops-operator/api/v1"
@@ -18,8 +20,6 @@ import (
 const (
 	// leaseName is the operator's lease, in its own namespace.
 	leaseName = "aiops-operator." + aiopsv1.GroupName
-	// restartedAt is the annotation of a pod template that kubectl rollout restart sets.
-	restartedAt = "kubectl.kubernetes.io/restartedAt"
 
 	availableTimeout = 30 * time.Second
 )
@@ -64,28 +64,29 @@ func (s *stage) untilRunning(ctx context.Context) error {
 	})
 }
 
-// rollOperator replaces every pod of the operator, as an upgrade does, and returns when one of the new ones leads.
+// rollOperator replaces the operator's pods one after another, as an upgrade does, and returns when one of the new ones leads. It leaves
+// the Deployment alone: what installed the operator, such as OLM, owns that and takes changes of its template back.
 func (s *stage) rollOperator(ctx context.Context) error {
+	if err := s.untilAvailable(ctx, s.operator); err != nil {
+		return err
+	}
 	before, err := s.leader(ctx)
 	if err != nil {
 		return err
 	}
-	patch, err := json.Marshal(map[string]any{"spec": map[string]any{"template": map[string]any{"metadata": map[string]any{
-		"annotations": map[string]string{restartedAt: time.Now().UTC().Format(time.RFC3339Nano)},
-	}}}})
+	pods, err := s.operatorPods(ctx)
 	if err != nil {
-		return fmt.Errorf("encode the patch: %w", err)
-	}
-	if err := s.Client.Patch(ctx, s.operator, client.RawPatch(types.MergePatchType, patch)); err != nil {
-		return fmt.Errorf("roll Deployment %s/%s: %w", s.operator.Namespace, s.operator.Name, err)
-	}
-	if err := s.untilAvailable(ctx, s.operator); err != nil {
 		return err
 	}
-	s.logf("Rolled out Deployment %s/%s", s.operator.Namespace, s.operator.Name)
+	old := leaderLast(pods, before)
+	for _, name := range old {
+		if err := s.replaceOperatorPod(ctx, name); err != nil {
+			return err
+		}
+	}
 	return s.until(ctx, "a new pod of the operator to lead", func(ctx context.Context) (string, error) {
 		now, err := s.leader(ctx)
-		if !succeeds(now, before) {
+		if !succeeds(now, before, old) {
 			return fmt.Sprintf("the lease is held by %q", now), err
 		}
 		s.logf("The lease went from %s to %s", before, now)
@@ -93,17 +94,79 @@ func (s *stage) rollOperator(ctx context.Context) error {
 	})
 }
 
-// succeeds says whether the holder of the lease is of a later rollout than the one before. While it goes on, the lease may first go to
-// another pod of the old ReplicaSet: such a pod's name differs in its last part alone. A holder is a pod's name, '_' and a random ID.
-func succeeds(now, before string) bool {
-	podNow, _, _ := strings.Cut(now, "_")
-	podBefore, _, _ := strings.Cut(before, "_")
-	another := podNow != podBefore && replicaSetOf(podNow) == replicaSetOf(podBefore)
-	return now != "" && now != before && !another
+// replaceOperatorPod evicts a pod, so that a PodDisruptionBudget is kept to, and returns when the Deployment has all its pods again.
+func (s *stage) replaceOperatorPod(ctx context.Context, name string) error {
+	pod := &corev1.Pod{}
+	pod.Namespace, pod.Name = s.operator.Namespace, name
+	err := s.until(ctx, fmt.Sprintf("the eviction of pod %s/%s", pod.Namespace, name), func(ctx context.Context) (string, error) {
+		return "", client.IgnoreNotFound(s.Client.SubResource("eviction").Create(ctx, pod, &policyv1.Eviction{}))
+	})
+	if err != nil {
+		return unmet("the operator's pods cannot be replaced: %w", err)
+	}
+	s.logf("Evicted pod %s/%s of the operator", pod.Namespace, name)
+	return s.until(ctx, fmt.Sprintf("another pod of the operator in place of %s", name), func(ctx context.Context) (string, error) {
+		pods, err := s.operatorPods(ctx)
+		return incomplete(pods, *s.operator.Spec.Replicas, name), err
+	})
 }
 
-func replicaSetOf(pod string) string {
-	return pod[:max(0, strings.LastIndex(pod, "-"))]
+// operatorPods returns the pods that the operator's Deployment selects, even those that are ending.
+func (s *stage) operatorPods(ctx context.Context) ([]corev1.Pod, error) {
+	selector, err := metav1.LabelSelectorAsSelector(s.operator.Spec.Selector)
+	if err != nil {
+		return nil, fmt.Errorf("read the selector of Deployment %s/%s: %w", s.operator.Namespace, s.operator.Name, err)
+	}
+	list := &corev1.PodList{}
+	if err := s.Client.List(ctx, list, client.InNamespace(s.operator.Namespace), client.MatchingLabelsSelector{Selector: selector}); err != nil {
+		return nil, fmt.Errorf("list the operator's pods: %w", err)
+	}
+	return list.Items, nil
+}
+
+// leaderLast returns the names of pods in an order in which the lease changes hands once only, from an old pod to a new one.
+func leaderLast(pods []corev1.Pod, holder string) []string {
+	var standby, leading []string
+	for i := range pods {
+		if name := pods[i].Name; name == podOf(holder) {
+			leading = append(leading, name)
+		} else {
+			standby = append(standby, name)
+		}
+	}
+	return append(standby, leading...)
+}
+
+// incomplete is what a Deployment lacks after one of its pods was evicted; empty if it has all that it wants, ready, and without that
+// one. The pods are counted since the Deployment's status may still be that from before the eviction.
+func incomplete(pods []corev1.Pod, want int32, evicted string) string {
+	var ready int32
+	for i := range pods {
+		if pods[i].DeletionTimestamp == nil && pods[i].Name != evicted && isReady(&pods[i]) {
+			ready++
+		}
+	}
+	if ready >= want {
+		return ""
+	}
+	return fmt.Sprintf("%d pods wanted, %d others ready", want, ready)
+}
+
+func isReady(pod *corev1.Pod) bool {
+	return slices.ContainsFunc(pod.Status.Conditions, func(condition corev1.PodCondition) bool {
+		return condition.Type == corev1.PodReady && condition.Status == corev1.ConditionTrue
+	})
+}
+
+// succeeds says whether the lease went from the holder before to one that is none of the old pods.
+func succeeds(now, before string, old []string) bool {
+	return now != "" && now != before && !slices.Contains(old, podOf(now))
+}
+
+// podOf is the pod that holds a lease. A holder is a pod's name, '_' and a random ID.
+func podOf(holder string) string {
+	pod, _, _ := strings.Cut(holder, "_")
+	return pod
 }
 
 // leader is who holds the operator's lease; empty if nobody does.

@@ -15,6 +15,8 @@ import (
 const (
 	// gate holds a pod back from being scheduled until the check removes it.
 	gate = "scorecard.aiops.example.com/gate"
+	// restartedAt is the annotation of a pod template that a restart sets.
+	restartedAt = "kubectl.kubernetes.io/restartedAt"
 	// onceSpan is how long nothing more may be done after the one action.
 	onceSpan = 5 * time.Second
 )
