@@ -142,6 +142,11 @@ func (p *play) ends(name string, results ...string) {
 	p.soon(p.results(name)).Should(Equal(results), p.story(name))
 }
 
+// comesTo waits until a task has this in its history, whatever else has happened to it.
+func (p *play) comesTo(name, result string) {
+	p.soon(p.results(name)).Should(ContainElement(result), p.story(name))
+}
+
 // settled waits until the operator knows the workload to be healthy.
 func (p *play) settled(name string) {
 	p.soon(p.task(name)).Should(HaveField("Status.Target.HealthyRevision", Not(BeEmpty())), p.story(name))
@@ -233,16 +238,24 @@ func removeAll(ctx context.Context) {
 	Expect(admin.DeleteAllOf(ctx, &rbacv1.ClusterRole{}, client.HasLabels{harness.OwnerLabel})).To(Succeed())
 	Expect(admin.DeleteAllOf(ctx, &rbacv1.ClusterRoleBinding{}, client.HasLabels{harness.OwnerLabel})).To(Succeed())
 	Expect(current.Remove(ctx, admin)).To(Succeed())
-	Eventually(func(g Gomega) {
-		namespaces := &corev1.NamespaceList{}
-		g.Expect(admin.List(ctx, namespaces)).To(Succeed())
-		for i := range namespaces.Items {
-			namespace := &namespaces.Items[i]
-			ours := strings.HasPrefix(namespace.Name, playPrefix) || namespace.Name == harness.Namespace
-			if ours && namespace.DeletionTimestamp == nil {
-				g.Expect(client.IgnoreNotFound(admin.Delete(ctx, namespace))).To(Succeed())
-			}
-			g.Expect(ours).To(BeFalse(), "namespace %s is still there", namespace.Name)
+	Eventually(func() []string { return deleteNamespaces(ctx) }).WithTimeout(2*time.Minute).Should(BeEmpty(), "namespaces are still there")
+}
+
+// deleteNamespaces deletes what is played in, and the operator's namespace, and returns those that are still there.
+func deleteNamespaces(ctx context.Context) []string {
+	GinkgoHelper()
+	namespaces := &corev1.NamespaceList{}
+	Expect(admin.List(ctx, namespaces)).To(Succeed())
+	var left []string
+	for i := range namespaces.Items {
+		namespace := &namespaces.Items[i]
+		if !strings.HasPrefix(namespace.Name, playPrefix) && namespace.Name != harness.Namespace {
+			continue
 		}
-	}).Should(Succeed())
+		left = append(left, namespace.Name)
+		if namespace.DeletionTimestamp == nil {
+			Expect(client.IgnoreNotFound(admin.Delete(ctx, namespace))).To(Succeed())
+		}
+	}
+	return left
 }

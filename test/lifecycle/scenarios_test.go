@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"time"
 
 	. "github.com/onsi/gomega"
 	appsv1 "k8s.io/api/apps/v1"
@@ -32,6 +33,24 @@ func (s *stage) getsReady(p *play) {
 // getsReadyByLists is an API server that does not stream lists, as an administrator may have set it.
 func (s *stage) getsReadyByLists(p *play) {
 	p.Expect(s.standby.WaitReadyWithin(p.ctx, p.patience)).To(Succeed())
+	ready := time.Now()
+	for _, resource := range []string{"aitasks", "deployments", "statefulsets", "daemonsets", "replicasets", "controllerrevisions", "pods", "horizontalpodautoscalers"} {
+		var listed []cluster.AuditEvent
+		p.soon(func() []cluster.AuditEvent {
+			listed = s.lists(p, resource)
+			return listed
+		}).ShouldNot(BeEmpty(), resource)
+		p.Expect(listed[0].Received).To(BeTemporally("<", ready), "ready before %s were listed", resource)
+	}
+}
+
+// lists are the operator's lists of a whole resource. Only the replica that gets none streamed asks for them.
+func (s *stage) lists(p *play, resource string) []cluster.AuditEvent {
+	out, err := kubernetes.AuditEventsSince(s.mark, func(event cluster.AuditEvent) bool {
+		return event.User == operatorUser && event.Verb == "list" && event.Resource == resource && event.Namespace == "" && event.APIGroup != "metrics.k8s.io"
+	})
+	p.Expect(err).NotTo(HaveOccurred())
+	return out
 }
 
 func (s *stage) watches(p *play) {
@@ -43,14 +62,14 @@ func (s *stage) restartsDeployment(p *play) {
 	p.create(harness.Deployment(p.namespace, "web", 2, "shop/web:1"), harness.Task(p.namespace, "web", "Restart"))
 	p.settled("web")
 	p.breakPods("web", cluster.NotReady)
-	p.ends("web", "Restart Recovered")
+	p.comesTo("web", "Restart Recovered")
 }
 
 func (s *stage) restartsDaemonSet(p *play) {
 	p.create(harness.DaemonSet(p.namespace, "agent", "shop/agent:1"), taskOn(p.namespace, "DaemonSet", "agent", aiopsv1.Step{Name: "again", Action: aiopsv1.ActionRestart}))
 	p.settled("agent")
 	p.breakPods("agent", cluster.NotReady)
-	p.ends("agent", "Restart Recovered")
+	p.comesTo("agent", "Restart Recovered")
 }
 
 func (s *stage) rollsDeploymentBack(p *play) {
@@ -58,7 +77,7 @@ func (s *stage) rollsDeploymentBack(p *play) {
 	p.create(deployment, taskOn(p.namespace, "Deployment", "web", aiopsv1.Step{Name: "back", Action: aiopsv1.ActionRollback}))
 	p.settled("web")
 	p.image(deployment, "shop/web:crash")
-	p.ends("web", "Rollback Recovered")
+	p.comesTo("web", "Rollback Recovered")
 }
 
 // rollsStatefulSetBack frees the pod that blocks the rollout, too.
@@ -67,7 +86,7 @@ func (s *stage) rollsStatefulSetBack(p *play) {
 	p.create(set, taskOn(p.namespace, "StatefulSet", "db", aiopsv1.Step{Name: "back", Action: aiopsv1.ActionRollback}))
 	p.settled("db")
 	p.image(set, "shop/db:missing")
-	p.ends("db", "Rollback Recovered")
+	p.comesTo("db", "Rollback Recovered")
 }
 
 func (s *stage) evicts(p *play) {
@@ -75,7 +94,7 @@ func (s *stage) evicts(p *play) {
 	p.settled("web")
 	broken := p.pods("web")[:1]
 	p.annotate(&broken[0], cluster.BehaviourAnnotation, string(cluster.Crash))
-	p.ends("web", "Evict Recovered")
+	p.comesTo("web", "Evict Recovered")
 }
 
 // evictsDespiteBudget deletes a pod that a PodDisruptionBudget keeps.
@@ -88,7 +107,7 @@ func (s *stage) evictsDespiteBudget(p *play) {
 	p.settled("web")
 	broken := p.pods("web")[:1]
 	p.annotate(&broken[0], cluster.BehaviourAnnotation, string(cluster.Crash))
-	p.ends("web", "Evict Recovered")
+	p.comesTo("web", "Evict Recovered")
 }
 
 func (s *stage) leavesReplicasToAutoscaler(p *play) {
@@ -158,7 +177,7 @@ func (s *stage) handsOver(p *play) {
 	p.Expect(s.leader.Stop()).To(Succeed())
 	p.soon(func() *string { return s.lease(p).Spec.HolderIdentity }).Should(And(Not(Equal(before)), HaveValue(Not(BeEmpty()))))
 	p.breakPods("web", cluster.NotReady)
-	p.ends("web", "Restart Recovered")
+	p.comesTo("web", "Restart Recovered")
 }
 
 func leaseKey() client.ObjectKey {
