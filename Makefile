@@ -37,7 +37,7 @@ FUZZTIME ?= 60s
 COVERAGE ?= 98.0
 # Flags of go test for `integration`: packages share the machine, so one after another, and never from the cache.
 INTEGRATION_FLAGS ?= -timeout 30m -p 1 -count=1
-# Flags of `test-skew`, and packages instead of test/integration: --kubernetes 1.34,1.35 ./test/lifecycle.
+# Flags of `test-skew`, and packages to run instead: --kubernetes 1.34,1.35 ./test/helm.
 SKEW_FLAGS ?=
 # Flags of the operator for `run`.
 ARGS ?= --leader-elect=false
@@ -162,7 +162,7 @@ rights: ## Take away every right of the bundle in turn, and show what users then
 	AIOPS_RIGHTS=each $(GO) test ./test/lifecycle -count=1 -timeout 60m -v -ginkgo.focus 'The rights that the bundle asks for'
 
 .PHONY: test-skew
-test-skew: ## Run the integration tests on each Kubernetes that is supported (each is built once, about 10 minutes).
+test-skew: ## Run the integration and lifecycle tests on each Kubernetes that is supported (each is built once, about 10 minutes).
 	$(GO) run ./test/skew $(SKEW_FLAGS)
 
 .PHONY: fuzz

@@ -51,7 +51,7 @@ func run(ctx context.Context, arguments []string, out, log io.Writer) error {
 	}
 	packages := flags.Args()
 	if len(packages) == 0 {
-		packages = []string{"./test/integration/..."}
+		packages = []string{"./test/integration/...", "./test/lifecycle/..."}
 	}
 	versions := strings.Split(*chosen, ",")
 	results := map[string]map[string]string{}
