@@ -36,16 +36,40 @@ type Fleet struct {
 	rule   Storm
 
 	mutex    sync.Mutex
-	watched  map[types.NamespacedName]string               // task -> target
-	breached map[string]map[types.NamespacedName]time.Time // target -> breached tasks, since when
-	targets  map[string]int                                // target -> number of tasks
+	watched  map[types.NamespacedName]string            // task -> target
+	breached map[string]map[types.NamespacedName]breach // target -> tasks that see it breached
+	targets  map[string]int                             // target -> number of tasks
 	// problem is the storm in force, said the same way until it is over; it is about the breaches that began from stormFrom on.
 	problem   *runbook.Problem
 	stormFrom time.Time
 	calmSince time.Time
+	// judged says that a storm that an earlier process declared was looked for.
+	judged bool
 	// unseen are the tasks that were there on election and that this process has not looked at yet.
 	unseen    map[types.NamespacedName]struct{}
 	warmUntil time.Time
+}
+
+// breach is what one task that sees its target breached says of it.
+type breach struct {
+	since time.Time
+	// held is what storm protection says on the task while it holds it.
+	held string
+}
+
+// breachOf dates a breach by what the task's status says, if an earlier process saw it begin.
+func breachOf(task *aiopsv1.AITask, now time.Time) *breach {
+	out := &breach{since: now}
+	for i := range task.Status.Signals {
+		began := task.Status.Signals[i].LastTransitionTime.Or(now)
+		if task.Status.Signals[i].Verdict == aiopsv1.VerdictBreached && began.Before(out.since) {
+			out.since = began
+		}
+	}
+	if decision := task.Status.Decision; decision != nil && decision.Reason == aiopsv1.ReasonStormProtection {
+		out.held = decision.Message
+	}
+	return out
 }
 
 // warmUp is how long a process that has just been elected waits at most until it has looked at every task.
@@ -54,7 +78,7 @@ const warmUp = 10 * time.Second
 // NewFleet returns a fleet that reads AITasks from the caches.
 func NewFleet(reader client.Reader, rule Storm) *Fleet {
 	return &Fleet{reader: reader, rule: rule, watched: map[types.NamespacedName]string{},
-		breached: map[string]map[types.NamespacedName]time.Time{}, targets: map[string]int{}}
+		breached: map[string]map[types.NamespacedName]breach{}, targets: map[string]int{}}
 }
 
 // facts returns what the other tasks mean for this one now, from the caches.
@@ -72,8 +96,8 @@ func (f *Fleet) facts(ctx context.Context, p *pass) runbook.Fleet {
 	return facts
 }
 
-// observed notes whether a task sees its target breached.
-func (f *Fleet) observed(key types.NamespacedName, ref target.Reference, breached bool, now time.Time) {
+// observed notes that a task sees its target breached, or, with nil, that it does not.
+func (f *Fleet) observed(key types.NamespacedName, ref target.Reference, seen *breach) {
 	name := ref.Namespace + "/" + ref.String()
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
@@ -83,16 +107,18 @@ func (f *Fleet) observed(key types.NamespacedName, ref target.Reference, breache
 		f.watched[key] = name
 		f.targets[name]++
 	}
-	if !breached {
+	if seen == nil {
 		f.heal(key, name)
 		return
 	}
 	if f.breached[name] == nil {
-		f.breached[name] = map[types.NamespacedName]time.Time{}
+		f.breached[name] = map[types.NamespacedName]breach{}
 	}
-	if _, found := f.breached[name][key]; !found {
-		f.breached[name][key] = now
+	now := *seen
+	if before, found := f.breached[name][key]; found {
+		now.since = before.since
 	}
+	f.breached[name][key] = now
 }
 
 func (f *Fleet) heal(key types.NamespacedName, name string) {
@@ -147,6 +173,10 @@ func (f *Fleet) storm(now time.Time) *runbook.Problem {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
 	limit := max(f.rule.MinimumTargets, (len(f.targets)*f.rule.BreachedPercent+99)/100)
+	if !f.judged {
+		f.judged = true
+		f.inherit()
+	}
 	if f.problem == nil {
 		f.gather(limit, now)
 		return f.problem
@@ -159,14 +189,27 @@ func (f *Fleet) storm(now time.Time) *runbook.Problem {
 func (f *Fleet) since(from time.Time) int {
 	count := 0
 	for _, tasks := range f.breached {
-		for _, began := range tasks {
-			if !began.Before(from) {
+		for _, seen := range tasks {
+			if !seen.since.Before(from) {
 				count++
 				break
 			}
 		}
 	}
 	return count
+}
+
+// inherit goes on with the storm that holds tasks since before this process was elected: a restart must not let them all act at
+// once. The caller holds the mutex.
+func (f *Fleet) inherit() {
+	for _, tasks := range f.breached {
+		for _, seen := range tasks {
+			if seen.held != "" && (f.problem == nil || seen.since.Before(f.stormFrom)) {
+				f.stormFrom = seen.since
+				f.problem = &runbook.Problem{Reason: aiopsv1.ReasonStormProtection, Message: seen.held}
+			}
+		}
+	}
 }
 
 // gather begins a storm when enough targets breached close together. Those that have been breached for long say nothing about a

@@ -2,6 +2,7 @@ package controller
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -13,12 +14,12 @@ import (
 )
 
 // stormFleet watches count targets with one task each, and a second task on the first target.
-func stormFleet(count int, now time.Time) *Fleet {
+func stormFleet(count int) *Fleet {
 	fleet := NewFleet(nil, Storm{BreachedPercent: 30, MinimumTargets: 10, Within: time.Minute, Calm: 5 * time.Minute})
 	for i := range count {
-		fleet.observed(taskKey(i), targetOf(i), false, now)
+		fleet.observed(taskKey(i), targetOf(i), nil)
 	}
-	fleet.observed(types.NamespacedName{Namespace: "shop", Name: "second"}, targetOf(0), false, now)
+	fleet.observed(types.NamespacedName{Namespace: "shop", Name: "second"}, targetOf(0), nil)
 	return fleet
 }
 
@@ -47,10 +48,10 @@ func TestStormHoldsWhenManyTargetsBreachTogether(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			fleet := stormFleet(test.watched, start)
+			fleet := stormFleet(test.watched)
 			now := start
 			for i := range test.breached {
-				fleet.observed(taskKey(i), targetOf(i), true, now)
+				fleet.observed(taskKey(i), targetOf(i), &breach{since: now})
 				now = now.Add(test.apart)
 			}
 			if got := fleet.storm(now) != nil; got != test.want {
@@ -62,13 +63,17 @@ func TestStormHoldsWhenManyTargetsBreachTogether(t *testing.T) {
 
 func TestOneFlappingTargetBesideChronicOnesIsNoStorm(t *testing.T) {
 	start := time.Date(2026, 1, 1, 3, 0, 0, 0, time.UTC)
-	fleet := stormFleet(10, start)
+	fleet := stormFleet(10)
 	for i := range 9 {
-		fleet.observed(taskKey(i), targetOf(i), true, start)
+		fleet.observed(taskKey(i), targetOf(i), &breach{since: start})
 	}
 	now := start.Add(time.Hour)
 	for i := range 20 {
-		fleet.observed(taskKey(9), targetOf(9), i%2 == 1, now.Add(time.Duration(i)*time.Second))
+		var seen *breach
+		if i%2 == 1 {
+			seen = &breach{since: now.Add(time.Duration(i) * time.Second)}
+		}
+		fleet.observed(taskKey(9), targetOf(9), seen)
 	}
 	if problem := fleet.storm(now.Add(20 * time.Second)); problem != nil {
 		t.Errorf("storm = %v, want none", problem)
@@ -77,19 +82,19 @@ func TestOneFlappingTargetBesideChronicOnesIsNoStorm(t *testing.T) {
 
 func TestChronicBreachesDoNotKeepAStormAlive(t *testing.T) {
 	start := time.Date(2026, 1, 1, 3, 0, 0, 0, time.UTC)
-	fleet := stormFleet(40, start)
+	fleet := stormFleet(40)
 	for i := range 11 {
-		fleet.observed(taskKey(i), targetOf(i), true, start)
+		fleet.observed(taskKey(i), targetOf(i), &breach{since: start})
 	}
 	now := start.Add(time.Hour)
 	for i := 11; i < 40; i++ {
-		fleet.observed(taskKey(i), targetOf(i), true, now)
+		fleet.observed(taskKey(i), targetOf(i), &breach{since: now})
 	}
 	if fleet.storm(now) == nil {
 		t.Fatal("no storm although 29 of 40 targets breached together")
 	}
 	for i := 11; i < 40; i++ {
-		fleet.observed(taskKey(i), targetOf(i), false, now)
+		fleet.observed(taskKey(i), targetOf(i), nil)
 	}
 	fleet.storm(now)
 	if problem := fleet.storm(now.Add(5 * time.Minute)); problem != nil {
@@ -99,11 +104,11 @@ func TestChronicBreachesDoNotKeepAStormAlive(t *testing.T) {
 
 func TestTasksOnOneTargetCountOnce(t *testing.T) {
 	start := time.Date(2026, 1, 1, 3, 0, 0, 0, time.UTC)
-	fleet := stormFleet(10, start)
+	fleet := stormFleet(10)
 	for i := range 9 {
-		fleet.observed(taskKey(i), targetOf(i), true, start)
+		fleet.observed(taskKey(i), targetOf(i), &breach{since: start})
 	}
-	fleet.observed(types.NamespacedName{Namespace: "shop", Name: "second"}, targetOf(0), true, start)
+	fleet.observed(types.NamespacedName{Namespace: "shop", Name: "second"}, targetOf(0), &breach{since: start})
 	if problem := fleet.storm(start); problem != nil {
 		t.Errorf("9 breached targets seen by 10 tasks made a storm: %v", problem)
 	}
@@ -111,9 +116,9 @@ func TestTasksOnOneTargetCountOnce(t *testing.T) {
 
 func TestStormSaysTheSameUntilItHasBeenCalmLongEnough(t *testing.T) {
 	start := time.Date(2026, 1, 1, 3, 0, 0, 0, time.UTC)
-	fleet := stormFleet(80, start)
+	fleet := stormFleet(80)
 	for i := range 37 {
-		fleet.observed(taskKey(i), targetOf(i), true, start)
+		fleet.observed(taskKey(i), targetOf(i), &breach{since: start})
 	}
 	problem := fleet.storm(start)
 	if problem == nil || problem.Reason != aiopsv1.ReasonStormProtection {
@@ -125,7 +130,7 @@ func TestStormSaysTheSameUntilItHasBeenCalmLongEnough(t *testing.T) {
 	}
 
 	for i := range 14 {
-		fleet.observed(taskKey(i), targetOf(i), false, start)
+		fleet.observed(taskKey(i), targetOf(i), nil)
 	}
 	calm := start.Add(2 * time.Minute)
 	for _, at := range []time.Time{calm, calm.Add(5*time.Minute - time.Second)} {
@@ -133,7 +138,7 @@ func TestStormSaysTheSameUntilItHasBeenCalmLongEnough(t *testing.T) {
 			t.Errorf("at %s: storm = %v, want it to go on, said the same way", at.Sub(start), got)
 		}
 	}
-	fleet.observed(taskKey(0), targetOf(0), true, calm.Add(time.Minute))
+	fleet.observed(taskKey(0), targetOf(0), &breach{since: calm.Add(time.Minute)})
 	if got := fleet.storm(calm.Add(time.Minute)); got == nil {
 		t.Error("the storm ended while as many are breached as began it")
 	}
@@ -149,9 +154,9 @@ func TestStormSaysTheSameUntilItHasBeenCalmLongEnough(t *testing.T) {
 
 func TestNothingIsDecidedBeforeEveryTaskWasLookedAtOnce(t *testing.T) {
 	start := time.Date(2026, 1, 1, 3, 0, 0, 0, time.UTC)
-	fleet := stormFleet(1, start)
+	fleet := stormFleet(1)
 	fleet.expect([]types.NamespacedName{taskKey(0), taskKey(1), taskKey(2), taskKey(3)}, start)
-	fleet.observed(taskKey(1), targetOf(1), true, start)
+	fleet.observed(taskKey(1), targetOf(1), &breach{since: start})
 	fleet.forget(taskKey(2))
 	if fleet.warm(start) {
 		t.Error("warm although task 3 was not looked at")
@@ -159,7 +164,7 @@ func TestNothingIsDecidedBeforeEveryTaskWasLookedAtOnce(t *testing.T) {
 	if !fleet.warm(start.Add(warmUp)) {
 		t.Error("one task that cannot be looked at holds the others for ever")
 	}
-	fleet.observed(taskKey(3), targetOf(3), false, start)
+	fleet.observed(taskKey(3), targetOf(3), nil)
 	if !fleet.warm(start) {
 		t.Error("not warm although every task was looked at or is gone")
 	}
@@ -202,5 +207,54 @@ func TestBusyTaskIsAnotherTaskWithAnUnfinishedOrderOnTheSameWorkload(t *testing.
 				t.Errorf("busyTask = %q, want %q", got, test.want)
 			}
 		})
+	}
+}
+
+func TestARestartNeitherDeclaresNorForgetsAStorm(t *testing.T) {
+	start := time.Date(2026, 1, 1, 3, 0, 0, 0, time.UTC)
+	for name, test := range map[string]struct {
+		since func(i int) time.Time // what status says; zero: nothing
+		held  string
+		want  string
+	}{
+		"breaches of another day":            {since: func(i int) time.Time { return start.Add(-time.Duration(i+1) * time.Hour) }},
+		"breaches that nobody has seen yet":  {since: func(int) time.Time { return time.Time{} }, want: "12 of 30 watched targets breached within 60s"},
+		"breaches that a storm holds so far": {since: func(int) time.Time { return start.Add(-time.Hour) }, held: "As it was said", want: "As it was said"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			fleet := stormFleet(30)
+			for i := range 12 {
+				task := &aiopsv1.AITask{}
+				if since := test.since(i); !since.IsZero() {
+					task.Status.Signals = []aiopsv1.SignalStatus{{Name: "pods", Verdict: aiopsv1.VerdictBreached, LastTransitionTime: aiopsv1.TimePointer(since)}}
+				}
+				if test.held != "" {
+					task.Status.Decision = &aiopsv1.Decision{Reason: aiopsv1.ReasonStormProtection, Message: test.held}
+				}
+				fleet.observed(taskKey(i), targetOf(i), breachOf(task, start))
+			}
+			got := ""
+			if problem := fleet.storm(start); problem != nil {
+				got = problem.Message
+			}
+			if (test.want == "") != (got == "") || !strings.HasPrefix(got, test.want) {
+				t.Errorf("got %q, want %q", got, test.want)
+			}
+		})
+	}
+}
+
+func TestAnInheritedStormSubsides(t *testing.T) {
+	start := time.Date(2026, 1, 1, 3, 0, 0, 0, time.UTC)
+	fleet := stormFleet(30)
+	fleet.observed(taskKey(0), targetOf(0), &breach{since: start.Add(-time.Hour), held: "As it was said"})
+	if fleet.storm(start) == nil {
+		t.Error("it was forgotten")
+	}
+	if fleet.storm(start.Add(4*time.Minute)) == nil {
+		t.Error("it was over before the calm was")
+	}
+	if problem := fleet.storm(start.Add(5 * time.Minute)); problem != nil {
+		t.Errorf("it is still in force after the calm: %v", problem)
 	}
 }

@@ -17,7 +17,7 @@ func (r *Reconciler) observe(ctx context.Context, p *pass) error {
 	suspended := p.task.Spec.Suspend != nil && *p.task.Spec.Suspend
 	if spec == nil || p.state == nil || suspended || p.state.Deleting {
 		r.memory.unobserve(p.key, p.task.UID)
-		r.Fleet.observed(p.key, p.ref, false, p.now)
+		r.Fleet.observed(p.key, p.ref, nil)
 		r.Metrics.Unmeasured(p.key)
 		return nil
 	}
@@ -27,7 +27,11 @@ func (r *Reconciler) observe(ctx context.Context, p *pass) error {
 	judgement := runbook.Judge(*spec, reading, p.input.Plan.BreachedBefore(before, &p.task.Status))
 	p.input.Observation = runbook.Observe(before, judgement, p.input.Target.Available, p.now)
 	r.memory.observe(p.key, p.task.UID, p.input.Plan.Hash, p.state.Revision, p.input.Observation)
-	r.Fleet.observed(p.key, p.ref, judgement.Verdict == aiopsv1.VerdictBreached, p.now)
+	var seen *breach
+	if judgement.Verdict == aiopsv1.VerdictBreached {
+		seen = breachOf(p.task, p.now)
+	}
+	r.Fleet.observed(p.key, p.ref, seen)
 	r.Metrics.Evaluated(p.key, spec.Name, judgement.Verdict, reading.Value, reading.Known)
 	return nil
 }
