@@ -102,15 +102,27 @@ func run(ctx context.Context, given flags) error {
 	}
 	ctx, end := context.WithCancel(ctx)
 	defer end()
-	if given.configFile != "" {
-		watch := &config.Watch{Path: given.configFile, Running: settings, Changed: end, Clock: clock.RealClock{}, Logger: logf.Log}
-		if err := mgr.Add(watch); err != nil {
-			return fmt.Errorf("watch the configuration: %w", err)
-		}
+	if err := watchConfiguration(mgr, given, settings, end); err != nil {
+		return err
 	}
 	logf.Log.Info("Starting", "version", version)
 	if err := mgr.Start(ctx); err != nil {
 		return fmt.Errorf("run the manager: %w", err)
+	}
+	return nil
+}
+
+// watchConfiguration ends the process when the file has changed.
+func watchConfiguration(mgr ctrl.Manager, given flags, running config.Config, end func()) error {
+	if given.configFile == "" {
+		return nil
+	}
+	watch := &config.Watch{Path: given.configFile, Running: running, End: end, Clock: clock.RealClock{}, Logger: logf.Log}
+	if given.leaderElect {
+		watch.Leads = mgr.Elected()
+	}
+	if err := mgr.Add(watch); err != nil {
+		return fmt.Errorf("watch the configuration: %w", err)
 	}
 	return nil
 }

@@ -128,7 +128,7 @@ func absent(path string) (Config, error) {
 		return Config{}, fmt.Errorf("open the configuration: %w", err)
 	}
 	for _, entry := range entries {
-		if strings.HasPrefix(entry.Name(), "..") { // the kubelet's own links
+		if strings.HasPrefix(entry.Name(), "..") || entry.Name() == name { // the kubelet's own links, and one to what it has just taken away
 			continue
 		}
 		return Config{}, fmt.Errorf("open the configuration: there is %q in %s, but no %q: give the file, or the key of the ConfigMap, that name", entry.Name(), folder, name)

@@ -3,6 +3,7 @@ package config
 import (
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -12,8 +13,9 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 )
 
+const before = "storm: {calmSeconds: 7}\n"
+
 func TestAnotherConfigurationIsNoticedUnlessItHasMistakes(t *testing.T) {
-	const before = "storm: {calmSeconds: 7}\n"
 	for name, test := range map[string]struct {
 		then   string // empty: the file goes away
 		want   bool
@@ -36,8 +38,8 @@ func TestAnotherConfigurationIsNoticedUnlessItHasMistakes(t *testing.T) {
 				write(t, path, test.then)
 			}
 			for range 2 { // what is said is said once
-				if got := w.changed(); got != test.want {
-					t.Errorf("changed: %t, want %t", got, test.want)
+				if got := w.due(); got != test.want {
+					t.Errorf("due: %t, want %t", got, test.want)
 				}
 			}
 			if all := strings.Join(lines, ""); (test.logged == "") != (all == "") || len(lines) > 1 || !strings.Contains(all, test.logged) {
@@ -47,26 +49,46 @@ func TestAnotherConfigurationIsNoticedUnlessItHasMistakes(t *testing.T) {
 	}
 }
 
+// The replica that acts must not end before one that stands by has been started anew, nor between two edits.
+func TestALeaderWaitsUntilTheChangeHasLasted(t *testing.T) {
+	path := written(t, before)
+	w := watchOf(t, path, logr.Discard())
+	elected := make(chan struct{})
+	close(elected)
+	w.Leads = elected
+	for _, text := range []string{"storm: {calmSeconds: 8}\n", "storm: {calmSeconds: 9}\n", before, "storm: {calmSeconds: 9}\n"} {
+		write(t, path, text)
+		for look := range leaderLooks - 1 {
+			if w.due() {
+				t.Fatalf("%q: it ended at look %d", text, look+1)
+			}
+		}
+	}
+	if !w.due() {
+		t.Error("it did not end")
+	}
+}
+
 func TestWatchEndsTheProcessOnce(t *testing.T) {
-	path := written(t, "storm: {calmSeconds: 7}\n")
+	path := written(t, before)
 	w := watchOf(t, path, logr.Discard())
 	fake := clocktesting.NewFakeClock(time.Unix(0, 0))
-	ended := make(chan struct{})
-	w.Clock, w.Changed = fake, func() { close(ended) }
+	ended := 0 // written by the watch alone until it is done
+	w.Clock, w.End = fake, func() { ended++ }
 	write(t, path, "storm: {calmSeconds: 8}\n")
 	done := make(chan error)
 	go func() { done <- w.Start(t.Context()) }()
-	for !fake.HasWaiters() {
+	for {
 		select {
 		case err := <-done:
-			t.Fatalf("it did not wait: %v", err)
+			if err != nil || ended != 1 {
+				t.Errorf("ended %d times, %v", ended, err)
+			}
+			return
 		default:
+			fake.Step(watchInterval) // before there is a ticker it does nothing
+			runtime.Gosched()
 		}
-	}
-	fake.Step(watchInterval)
-	<-ended
-	if err := <-done; err != nil {
-		t.Error(err)
 	}
 }
 
