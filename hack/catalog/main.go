@@ -1,11 +1,12 @@
 // Command catalog renders this project's catalog template into the file-based catalog that OLM reads, and validates it.
 //
 // The bundle of the tree is listed before its image is pushed anywhere: opm is given it from the folder. Every other
-// bundle is read from its registry.
+// bundle is read once from its registry, and from then on it is kept as the catalog has it.
 package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -36,7 +37,7 @@ func main() {
 	flag.StringVar(&chosen.template, "template", "catalog/aiops-operator.semver.yaml", "The template, of the schema olm.semver.")
 	flag.StringVar(&chosen.output, "output", "catalog/aiops-operator", "Folder of the package in the catalog: catalog.yaml is written there, other files are kept.")
 	flag.StringVar(&chosen.bundle, "bundle", "bundle", "Folder of the tree's bundle.")
-	flag.StringVar(&chosen.reference, "bundle-image", "example.com/aiops-operator-bundle:v0.1.0", "Name of the tree's bundle image.")
+	flag.StringVar(&chosen.reference, "bundle-image", "", "Name of the tree's bundle image, with a tag.")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
@@ -67,7 +68,11 @@ func (o options) run(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("read the template: %w", err)
 	}
-	renderer := render.Renderer{Opm: o.opm, Unpublished: map[name.Tag]v1.Image{reference: image}}
+	recorded, err := os.ReadFile(filepath.Join(o.output, "catalog.yaml"))
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("read the catalog as it is: %w", err)
+	}
+	renderer := render.Renderer{Opm: o.opm, Unpublished: map[name.Tag]v1.Image{reference: image}, Recorded: recorded}
 	rendered, err := renderer.Semver(ctx, template)
 	if err != nil {
 		return err

@@ -28,7 +28,6 @@ const (
 	catalogFolder   = "../../catalog/aiops-operator"
 	csvFile         = "manifests/aiops-operator.clusterserviceversion.yaml"
 	bundleImage     = "example.com/aiops-operator-bundle:v"
-	treeVersion     = "0.1.0"
 )
 
 func bundleName(version string) string { return "aiops-operator.v" + version }
@@ -109,27 +108,36 @@ func semverTemplate(t *testing.T, candidate, fast, stable []string) []byte {
 	return encoded
 }
 
-// The catalog in the tree is what its template and the tree's bundle give.
+// The catalog in the tree is what its template, the tree's bundle and the published bundles give. Those are not fetched: what the
+// catalog says of them was written by make catalog.
 func TestCatalogIsCurrent(t *testing.T) {
-	renderer := rendererOf(t, catalogPrograms(t)["opm"])
-	reference, err := name.NewTag(bundleImage + treeVersion)
-	if err != nil {
-		t.Fatal(err)
-	}
-	image, err := container.Bundle(os.DirFS(bundleFolder), time.Unix(0, 0))
-	if err != nil {
-		t.Fatal(err)
-	}
-	renderer.Unpublished[reference] = image
 	template, err := os.ReadFile(catalogTemplate)
 	if err != nil {
 		t.Fatal(err)
 	}
-	want, err := renderer.Semver(t.Context(), template)
+	got, err := os.ReadFile(filepath.Join(catalogFolder, "catalog.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := os.ReadFile(filepath.Join(catalogFolder, "catalog.yaml"))
+	references, err := render.References(template)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, reference := range references {
+		if !bytes.Contains(got, []byte("\nimage: "+reference+"\n")) {
+			t.Fatalf("the catalog does not list %s, which its template names: run make catalog", reference)
+		}
+	}
+	renderer := rendererOf(t, catalogPrograms(t)["opm"])
+	renderer.Recorded = got
+	reference, err := name.NewTag(bundleImage + loadBundle(t).CSV.Spec.Version.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if renderer.Unpublished[reference], err = container.Bundle(os.DirFS(bundleFolder), time.Unix(0, 0)); err != nil {
+		t.Fatal(err)
+	}
+	want, err := renderer.Semver(t.Context(), template)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -139,6 +147,57 @@ func TestCatalogIsCurrent(t *testing.T) {
 	if err := renderer.Validate(t.Context(), catalogFolder); err != nil {
 		t.Error(err)
 	}
+}
+
+// A published bundle is read once: later the catalog says what it said then, although nothing can be fetched any more, and the channels
+// lead from it to the bundle of the tree.
+func TestCatalogKeepsPublishedBundles(t *testing.T) {
+	const (
+		published = "registry.invalid/aiops-operator-bundle@sha256:4f53cda18c2baa0c0354bb5f9a3ecbe5ed12ab4d8e11ba873c2f11161202b945"
+		old       = bundleImage + "0.1.0"
+	)
+	programs := catalogPrograms(t)
+	renderer := rendererOf(t, programs["opm"], "0.1.0")
+	before, err := renderer.Semver(t.Context(), semverTemplate(t, []string{"0.1.0"}, nil, []string{"0.1.0"}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	renderer = rendererOf(t, programs["opm"], "0.2.0")
+	renderer.Recorded = bytes.ReplaceAll(before, []byte(old), []byte(published))
+	template := bytes.ReplaceAll(semverTemplate(t, []string{"0.1.0", "0.2.0"}, nil, []string{"0.1.0"}), []byte(old), []byte(published))
+	after, err := renderer.Semver(t.Context(), template)
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	for _, kept := range []string{"olm.package", "olm.bundle"} {
+		if diff := cmp.Diff(catalogDocument(t, renderer.Recorded, kept), catalogDocument(t, after, kept)); diff != "" {
+			t.Errorf("the first document of the schema %s has changed (-want +got):\n%s", kept, diff)
+		}
+	}
+	offered := serveCatalog(t, programs, catalogOf(t, renderer, after, nil))
+	checkUpgrades(t, offered, map[string]map[string]string{"candidate": {"0.1.0": "0.2.0"}, "stable": {"0.1.0": ""}})
+}
+
+// A tag may be pushed again, so only the tree's bundle may be named by one.
+func TestCatalogRefusesTags(t *testing.T) {
+	renderer := rendererOf(t, "no-opm", "0.2.0")
+	_, err := renderer.Semver(t.Context(), semverTemplate(t, []string{"0.1.0", "0.2.0"}, nil, nil))
+	if want := bundleImage + "0.1.0 is a tag, and not that of the tree's bundle"; err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("got %v, want an error with %q", err, want)
+	}
+}
+
+// catalogDocument is the first document of a schema.
+func catalogDocument(t *testing.T, catalog []byte, schema string) string {
+	t.Helper()
+	for text := range strings.SplitSeq(string(catalog), "---\n") {
+		if strings.Contains(text, "\nschema: "+schema+"\n") {
+			return text
+		}
+	}
+	t.Fatalf("the catalog has no document of the schema %s", schema)
+	return ""
 }
 
 // Whatever is installed, following a channel ends at its head; over a major version the way leads through the last of the

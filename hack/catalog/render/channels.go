@@ -17,6 +17,7 @@ import (
 const (
 	packageSchema = "olm.package"
 	channelSchema = "olm.channel"
+	bundleSchema  = "olm.bundle"
 )
 
 // document is one part of a file-based catalog, kept whole.

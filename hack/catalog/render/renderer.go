@@ -28,6 +28,9 @@ type Renderer struct {
 	// Unpublished are images that no registry has yet. opm reads them from this machine, and all others from where their
 	// references say.
 	Unpublished map[name.Tag]v1.Image
+	// Recorded is the catalog as it was rendered the last time, if it was. Bundles that it lists by digest are taken from it and not
+	// read again: what a digest names does not change.
+	Recorded []byte
 }
 
 // csvMetadata is the form in which a catalog describes its bundles: OLM v0 reads it since opm 1.29 and OLM v1 needs no
@@ -35,9 +38,17 @@ type Renderer struct {
 const csvMetadata = "bundle-object-to-csv-metadata"
 
 // Semver renders a template of the schema olm.semver that makes channels of major versions, and joins them into candidate,
-// fast and stable. Errors are those of opm, and a template that makes other channels.
+// fast and stable. Errors are those of opm, a template that makes other channels, and one that names an image by a tag
+// which is not among the unpublished.
 func (r Renderer) Semver(ctx context.Context, template []byte) ([]byte, error) {
-	return r.render(ctx, "semver", template, joinMajors)
+	template, standing, err := r.substitute(template)
+	if err != nil {
+		return nil, err
+	}
+	r.Unpublished = standing.images
+	return r.render(ctx, "semver", template, func(documents []document) ([]document, error) {
+		return joinMajors(standing.restore(documents))
+	})
 }
 
 // Basic renders a template of the schema olm.template.basic, whose channels are written out.
