@@ -32,6 +32,13 @@ import (
 	"github.com/example/aiops-operator/hack/image/container"
 )
 
+// packageName is the operator's name in OLM: the folder of the catalog, and the name in labels and bills of materials. What
+// the images' repository is called does not change it.
+const packageName = "aiops-operator"
+
+// catalogTag is always the newest catalog: OLM looks whether it was pushed again.
+const catalogTag = "latest"
+
 // options are what the flags say.
 type options struct {
 	source       string
@@ -101,7 +108,7 @@ func parse(arguments []string) (options, []string, error) {
 	flags.StringVar(&chosen.version, "version", "0.0.0", "Version, without the leading v.")
 	flags.StringVar(&chosen.revision, "revision", "", "Commit that is built, for the labels.")
 	flags.StringVar(&platforms, "platforms", "linux/amd64,linux/arm64", "Platforms, separated by commas.")
-	flags.StringVar(&chosen.certificates, "certificates", "", "File of the authorities to trust, in PEM. Empty: this machine's.")
+	flags.StringVar(&chosen.certificates, "certificates", "", "File of the authorities to trust, in PEM. Empty: this machine's, and nothing is pushed that trusts them.")
 	flags.BoolVar(&chosen.push, "push", false, "Also push the images, with the credentials of docker login.")
 	if err := flags.Parse(arguments); err != nil {
 		return options{}, nil, err
@@ -149,11 +156,14 @@ func (o options) make(ctx context.Context, kind string) (made, error) {
 		})
 	case "bundle":
 		content, err := container.Bundle(os.DirFS(filepath.Join(o.source, "bundle")), o.created)
-		return o.finish("-bundle", content, nil, err)
+		return o.finish("-bundle:v"+o.version, content, nil, err)
 	case "catalog":
-		packageName := path.Base(o.repository)
-		content, err := container.Catalog(os.DirFS(filepath.Join(o.source, "catalog", packageName)), packageName, o.created)
-		return o.finish("-catalog", content, nil, err)
+		folder := filepath.Join(o.source, "catalog", packageName)
+		content, err := container.Catalog(os.DirFS(folder), packageName, o.created)
+		if err != nil {
+			return made{}, fmt.Errorf("pack the folder %s: %w", folder, err)
+		}
+		return o.finish("-catalog:"+catalogTag, content, nil, nil)
 	default:
 		return made{}, errors.New("no such image: choose from operator, scorecard, bundle, catalog")
 	}
@@ -166,30 +176,38 @@ func (o options) program(ctx context.Context, suffix string, described container
 		return made{}, err
 	}
 	described.Source, described.Version, described.Revision = o.source, o.version, o.revision
-	described.Name = path.Base(o.repository) + suffix
+	described.Name = packageName + suffix
 	described.Certificates, described.Created = certificates, o.created
 	built, err := described.Build(ctx, o.platforms)
-	return o.finish(suffix, built.Index, built.Bills, err)
+	return o.finish(suffix+":v"+o.version, built.Index, built.Bills, err)
 }
 
+// finish names an image: what comes after the repository of the operator, with the tag.
 func (o options) finish(suffix string, content content, bills map[string][]byte, err error) (made, error) {
 	if err != nil {
 		return made{}, err
 	}
-	reference, err := name.NewTag(o.repository + suffix + ":v" + o.version)
+	reference, err := name.NewTag(o.repository + suffix)
 	if err != nil {
 		return made{}, fmt.Errorf("name the image: %w", err)
 	}
 	return made{reference: reference, content: content, bills: bills}, nil
 }
 
-// errNoCertificates asks for what a receiver or a Prometheus over HTTPS needs.
-var errNoCertificates = errors.New("this machine has no certificates of public authorities: name a file with -certificates")
+var (
+	// errNoCertificates asks for what a receiver or a Prometheus over HTTPS needs.
+	errNoCertificates = errors.New("this machine has no certificates of public authorities: name a file with -certificates")
+	// errChooseCertificates asks for a decision: a machine may trust authorities that users must not.
+	errChooseCertificates = errors.New("what is pushed must not trust whom this machine happens to trust: name a file with -certificates")
+)
 
 // readCertificates reads the named file, or the first of those that operating systems keep them in.
 func (o options) readCertificates() ([]byte, error) {
 	if o.certificates != "" {
 		return os.ReadFile(o.certificates)
+	}
+	if o.push {
+		return nil, errChooseCertificates
 	}
 	for _, candidate := range []string{
 		"/etc/ssl/certs/ca-certificates.crt", // Debian, Alpine

@@ -79,22 +79,28 @@ func TestImageOfOperator(t *testing.T) {
 // makeImage runs the program behind make image.
 func makeImage(t *testing.T, arguments ...string) {
 	t.Helper()
-	command := exec.CommandContext(t.Context(), "go", append([]string{"run", "../../hack/image", "-source", sourceRoot}, arguments...)...)
-	command.Env = append(os.Environ(), fmt.Sprintf("SOURCE_DATE_EPOCH=%d", imageDate))
-	if printed, err := command.CombinedOutput(); err != nil {
+	if printed, err := imageCommand(t, arguments...).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, printed)
 	}
+}
+
+func imageCommand(t *testing.T, arguments ...string) *exec.Cmd {
+	t.Helper()
+	command := exec.CommandContext(t.Context(), "go", append([]string{"run", "../../hack/image", "-source", sourceRoot}, arguments...)...)
+	command.Env = append(os.Environ(), fmt.Sprintf("SOURCE_DATE_EPOCH=%d", imageDate))
+	return command
 }
 
 // What is pushed is what the archive holds.
 func TestImagePush(t *testing.T) {
 	server := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))
 	defer server.Close()
-	repository := server.Listener.Addr().String() + "/aiops-operator"
+	// What the repository is called is the user's choice. The catalog's tag moves, because OLM polls it.
+	repository := server.Listener.Addr().String() + "/team/ops"
 	output := t.TempDir()
 	makeImage(t, "-output", output, "-version", "1.2.3", "-repository", repository, "-push", "bundle", "catalog")
-	for _, kind := range []string{"bundle", "catalog"} {
-		reference, err := name.NewTag(repository + "-" + kind + ":v1.2.3")
+	for kind, tag := range map[string]string{"bundle": "v1.2.3", "catalog": "latest"} {
+		reference, err := name.NewTag(repository + "-" + kind + ":" + tag)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -102,10 +108,27 @@ func TestImagePush(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		archived := descriptorsOf(t, readArchive(t, filepath.Join(output, "aiops-operator-"+kind+"-v1.2.3.tar")))[0]
+		archived := descriptorsOf(t, readArchive(t, filepath.Join(output, "ops-"+kind+"-"+tag+".tar")))[0]
 		if pushed.Digest != archived.Digest {
 			t.Errorf("%s: pushed is %s, in the archive is %s", kind, pushed.Digest, archived.Digest)
 		}
+	}
+}
+
+// A program is not pushed with the authorities of the machine that built it.
+func TestImagePushDemandsCertificates(t *testing.T) {
+	command := imageCommand(t, "-output", t.TempDir(), "-repository", "registry.invalid/ops", "-push", "operator")
+	printed, err := command.CombinedOutput()
+	if want := "name a file with -certificates"; err == nil || !strings.Contains(string(printed), want) {
+		t.Errorf("got %v and %q, want an error with %q", err, printed, want)
+	}
+}
+
+func TestImageNamesMissingFolder(t *testing.T) {
+	folder := t.TempDir()
+	printed, err := imageCommand(t, "-source", folder, "catalog").CombinedOutput()
+	if want := filepath.Join(folder, "catalog", "aiops-operator"); err == nil || !strings.Contains(string(printed), want) {
+		t.Errorf("got %v and %q, want an error that names %s", err, printed, want)
 	}
 }
 
