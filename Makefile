@@ -20,12 +20,16 @@ CHANNELS ?= candidate,fast,stable
 DEFAULT_CHANNEL ?= stable
 # Image of the bundle.
 BUNDLE_IMG ?= $(IMAGE_TAG_BASE)-bundle:v$(VERSION)
-# Image of the catalog.
-CATALOG_IMG ?= $(IMAGE_TAG_BASE)-catalog:v$(VERSION)
+# Image of the catalog. The tag moves: a new version is seen where the catalog is polled.
+CATALOG_IMG ?= $(IMAGE_TAG_BASE)-catalog:latest
+# Image of the custom scorecard tests.
+SCORECARD_IMG ?= $(IMAGE_TAG_BASE)-scorecard:v$(VERSION)
 # Path of opm for `catalog`. Without one, that of PATH if its version fits, else it is built from its Go modules.
 OPM ?=
 # Images that `image` and `image-push` make: operator, scorecard, bundle, catalog.
 IMAGES ?= operator
+# File of the authorities, in PEM, that the programs in those images trust: for `image` this machine's, for `image-push` it must be said.
+CERTIFICATES ?=
 # true pins every image of the bundle to the digest that it has in its registry now.
 USE_IMAGE_DIGESTS ?=
 # Path of operator-sdk. Without one, that of PATH, else the release OPERATOR_SDK_VERSION is downloaded.
@@ -55,9 +59,13 @@ PLATFORMS ?= linux/arm64,linux/amd64
 LDFLAGS := -s -w -X main.version=v$(VERSION)
 GO_BUILD := CGO_ENABLED=0 $(GO) build -trimpath
 
-# Images are dated by the commit, so that the same commit gives the same digests.
-MAKE_IMAGES = SOURCE_DATE_EPOCH=$${SOURCE_DATE_EPOCH:-$$(git log -1 --format=%ct)} $(GO) run ./hack/image -version $(VERSION) \
-	-repository $(IMAGE_TAG_BASE) -platforms $(PLATFORMS) -revision $$(git rev-parse HEAD)
+# Images are dated by the commit, so that the same commit gives the same digests, and say which one it was: that of a changed tree
+# ends in -dirty.
+MAKE_IMAGES = revision=$$(git rev-parse HEAD) && changes=$$(git status --porcelain) && committed=$$(git log -1 --format=%ct) && \
+	SOURCE_DATE_EPOCH="$${SOURCE_DATE_EPOCH:-$$committed}" $(GO) run ./hack/image -version "$(VERSION)" -repository "$(IMAGE_TAG_BASE)" \
+	-platforms "$(PLATFORMS)" -certificates "$(CERTIFICATES)" -revision "$$revision$${changes:+-dirty}"
+
+BUILDX = $(CONTAINER_TOOL) buildx build --push --platform=$(PLATFORMS) --sbom=true --provenance=mode=max --build-arg VERSION=$(VERSION)
 
 # The tools' folder is named after everything that decides what is in it, so that two checkouts with the same
 # pins share it and a changed pin never meets an old binary.
@@ -68,6 +76,11 @@ CONTROLLER_GEN := $(TOOLS)/controller-gen
 KUSTOMIZE := $(TOOLS)/kustomize
 GOLANGCI_LINT := $(TOOLS)/golangci-lint
 INSTALLED_OPERATOR_SDK := $(shell command -v "$(or $(OPERATOR_SDK),operator-sdk)")
+ifneq ($(OPERATOR_SDK),)
+ifeq ($(INSTALLED_OPERATOR_SDK),)
+$(error OPERATOR_SDK=$(OPERATOR_SDK) is no program)
+endif
+endif
 override OPERATOR_SDK := $(or $(INSTALLED_OPERATOR_SDK),$(AIOPS_CACHE)/operator-sdk-$(OPERATOR_SDK_VERSION)/operator-sdk)
 
 # Parts of config that stand beside config/default, and those beside config/manifests.
@@ -243,7 +256,7 @@ docker-push: ## Push the operator's image IMG.
 
 .PHONY: docker-buildx
 docker-buildx: ## Build and push the image IMG for all PLATFORMS.
-	$(CONTAINER_TOOL) buildx build --push --platform=$(PLATFORMS) --sbom=true --provenance=mode=max --build-arg VERSION=$(VERSION) -t $(IMG) .
+	$(BUILDX) -t $(IMG) .
 
 .PHONY: image
 image: ## Make IMAGES (operator, scorecard, bundle, catalog) as archives in bin/, without Docker.
@@ -276,9 +289,10 @@ bundle: manifests bin/bundle/kustomization.yaml $(KUSTOMIZE) $(OPERATOR_SDK) ## 
 	$(OPERATOR_SDK) generate kustomize manifests -q --interactive=false
 	$(KUSTOMIZE) build bin/bundle > bin/bundle/manifests.yaml
 	@rm -f bin/bundle/before.yaml; test ! -f $(BUNDLE_CSV) || cp $(BUNDLE_CSV) bin/bundle/before.yaml
-	@rm -rf bundle
+	@rm -rf bin/bundle/before && { test ! -d bundle || mv bundle bin/bundle/before; }
 	cat bin/bundle/manifests.yaml | $(OPERATOR_SDK) generate bundle -q --overwrite --version $(VERSION) \
-		--channels $(CHANNELS) --default-channel $(DEFAULT_CHANNEL) $(if $(filter true,$(USE_IMAGE_DIGESTS)),--use-image-digests)
+		--channels $(CHANNELS) --default-channel $(DEFAULT_CHANNEL) $(if $(filter true,$(USE_IMAGE_DIGESTS)),--use-image-digests) || \
+		{ rm -rf bundle; test ! -d bin/bundle/before || mv bin/bundle/before bundle; exit 1; }
 	@config/manifests/finish-bundle.sh $(BUNDLE_CSV) bin/bundle/before.yaml $(IMG)
 	@$(MAKE) --no-print-directory bundle-validate
 
@@ -296,11 +310,15 @@ bundle-push: ## Push the bundle's image BUNDLE_IMG.
 
 .PHONY: scorecard-build
 scorecard-build: ## Build the image of the custom scorecard tests.
-	$(CONTAINER_TOOL) build --target scorecard -t $(IMAGE_TAG_BASE)-scorecard:v$(VERSION) .
+	$(CONTAINER_TOOL) build --target scorecard -t $(SCORECARD_IMG) .
 
 .PHONY: scorecard-push
 scorecard-push: ## Push the image of the custom scorecard tests.
-	$(CONTAINER_TOOL) push $(IMAGE_TAG_BASE)-scorecard:v$(VERSION)
+	$(CONTAINER_TOOL) push $(SCORECARD_IMG)
+
+.PHONY: scorecard-buildx
+scorecard-buildx: ## Build and push the image of the custom scorecard tests for all PLATFORMS.
+	$(BUILDX) --target scorecard -t $(SCORECARD_IMG) .
 
 # The template names the project's own images; another IMAGE_TAG_BASE takes their place.
 .PHONY: catalog
@@ -324,7 +342,7 @@ bin/bundle/kustomization.yaml:
 	@printf 'images: [{kind: Configuration, path: stages/tests/image}]\n' > $(@D)/images.yaml
 	@image="$(IMG)"; { printf 'resources: [%s]\nconfigurations: [images.yaml]\nimages:\n' "$(call folders,manifests,$(BUNDLE_PARTS))"; \
 		printf -- '- {name: controller, newName: "%s", newTag: "%s"}\n' "$${image%:*}" "$${image##*:}"; \
-		printf -- '- {name: example.com/aiops-operator-scorecard, newName: "%s", newTag: "%s"}\n' "$(IMAGE_TAG_BASE)-scorecard" "v$(VERSION)"; \
+		scorecard="$(SCORECARD_IMG)"; printf -- '- {name: example.com/aiops-operator-scorecard, newName: "%s", newTag: "%s"}\n' "$${scorecard%:*}" "$${scorecard##*:}"; \
 		printf 'patches:\n- target: {kind: ClusterServiceVersion}\n  patch: |-\n'; \
 		printf '    - {op: replace, path: /metadata/annotations/containerImage, value: "%s"}\n' "$$image"; \
 		printf '    - {op: replace, path: /metadata/annotations/features.operators.openshift.io~1disconnected, value: "%s"}\n' \
@@ -350,4 +368,4 @@ $(AIOPS_CACHE)/operator-sdk-$(OPERATOR_SDK_VERSION)/operator-sdk:
 	cd $(@D) && name="operator-sdk_$$($(GO) env GOOS)_$$($(GO) env GOARCH)" && \
 		from=https://github.com/operator-framework/operator-sdk/releases/download/$(OPERATOR_SDK_VERSION) && \
 		curl -fsSLO "$$from/$$name" && curl -fsSLO "$$from/checksums.txt" && \
-		grep " $$name\$$" checksums.txt | sha256sum -c - && chmod +x "$$name" && mv "$$name" operator-sdk
+		grep " $$name\$$" checksums.txt | $$(command -v sha256sum || echo shasum -a 256) -c - && chmod +x "$$name" && mv "$$name" operator-sdk

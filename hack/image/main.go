@@ -196,9 +196,9 @@ func (o options) finish(suffix string, content content, bills map[string][]byte,
 
 var (
 	// errNoCertificates asks for what a receiver or a Prometheus over HTTPS needs.
-	errNoCertificates = errors.New("this machine has no certificates of public authorities: name a file with -certificates")
+	errNoCertificates = errors.New("this machine has no certificates of public authorities: name a file with -certificates (make: CERTIFICATES=)")
 	// errChooseCertificates asks for a decision: a machine may trust authorities that users must not.
-	errChooseCertificates = errors.New("what is pushed must not trust whom this machine happens to trust: name a file with -certificates")
+	errChooseCertificates = errors.New("what is pushed must not trust whom this machine happens to trust: name a file with -certificates (make: CERTIFICATES=)")
 )
 
 // readCertificates reads the named file, or the first of those that operating systems keep them in.
