@@ -80,6 +80,7 @@ func TestGenerateRefusesWhatItDoesNotKnow(t *testing.T) {
 		"a new kind":        {string(manifests) + "---\napiVersion: v1\nkind: Secret\nmetadata: {name: aiops-x}\n", "Secret x has no place in the chart"},
 		"a new ClusterRole": {string(manifests) + "---\napiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: aiops-x}\n", "ClusterRole x has no place in the chart"},
 		"no Deployment":     {strings.ReplaceAll(string(manifests), "kind: Deployment", "kind: Namespace"), "lack the Deployment"},
+		"no port policy":    {strings.ReplaceAll(string(manifests), "allow-endpoints", "allow-others"), "lack the network policies"},
 		"no metrics flag":   {strings.ReplaceAll(string(manifests), "--metrics-bind-address", "--metrics"), "no argument --metrics-bind-address="},
 		"no YAML":           {"a: b: c", "decode the manifests"},
 	}

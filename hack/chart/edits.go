@@ -45,8 +45,6 @@ func editPodMetadata(metadata map[string]any, t *texts) {
 	)] = ""
 	annotations := below(metadata, "annotations")
 	annotations[t.block(appended(".Values.podAnnotations")...)] = ""
-	// The operator reads its configuration when it starts, so a change must replace the pods.
-	annotations["checksum/config"] = t.inline("{{ toYaml .Values.config | sha256sum | quote }}")
 }
 
 func editPod(pod map[string]any, t *texts) {
@@ -137,7 +135,7 @@ func switchMetrics(container map[string]any, t *texts) error {
 }
 
 func editConfigMap(object map[string]any, t *texts) error {
-	below(object, "data")["config.yaml"] = t.block("config.yaml: |", "  {{- toYaml .Values.config | nindent +2 }}")
+	below(object, "data")["config.yaml"] = t.block("config.yaml: |", "  {{- toYaml (default dict .Values.config) | nindent +2 }}")
 	return nil
 }
 
@@ -164,6 +162,38 @@ func editDisruptionBudget(object map[string]any, t *texts) error {
 		"minAvailable: {{ .Values.podDisruptionBudget.minAvailable }}",
 		"{{- end }}",
 	)
+	return nil
+}
+
+// editNetworkPolicy takes from the values who may scrape, and the ports of what only the configuration knows. An empty list
+// would allow everything, so placements leave out such a policy altogether.
+func editNetworkPolicy(object map[string]any, t *texts) error {
+	name, _ := below(object, "metadata")["name"].(string)
+	switch strings.TrimPrefix(name, namePrefix) {
+	case metricsPolicy:
+		return replaceInRules(object, "ingress", "from", t.block("{{- toYaml .Values.networkPolicy.metricsFrom | nindent +0 }}"))
+	case endpointsPolicy:
+		return replaceInRules(object, "egress", "ports", t.block(
+			"{{- range .Values.networkPolicy.egressPorts }}",
+			"- port: {{ . }}",
+			"  protocol: TCP",
+			"{{- end }}",
+		))
+	}
+	return nil
+}
+
+// replaceInRules puts a block in the place of the list that the only rule of a direction has.
+func replaceInRules(policy map[string]any, direction, field, block string) error {
+	rules, _ := below(policy, "spec")[direction].([]any)
+	if len(rules) != 1 {
+		return fmt.Errorf("it has %d rules of %s, the chart knows one", len(rules), direction)
+	}
+	rule, ok := rules[0].(map[string]any)
+	if !ok {
+		return fmt.Errorf("its rule of %s is a %T", direction, rules[0])
+	}
+	rule[field] = []any{block}
 	return nil
 }
 

@@ -21,6 +21,10 @@ type facts struct {
 	CustomResourceDefinition string
 	// DisruptionBudget is the spec of the PodDisruptionBudget.
 	DisruptionBudget map[string]any
+	// MetricsFrom are the peers that the network policies let scrape.
+	MetricsFrom []any
+	// EgressPorts are the ports of endpoints and receivers that the network policies let out to.
+	EgressPorts []any
 	// Deployment, Pod and Container are the specs of the Deployment, its pods and its container.
 	Deployment, Pod, Container map[string]any
 }
@@ -39,6 +43,9 @@ func factsOf(given release, objects []*unstructured.Unstructured) (facts, error)
 	if out.Container == nil || out.DisruptionBudget == nil {
 		return facts{}, fmt.Errorf("the manifests lack the Deployment or its PodDisruptionBudget")
 	}
+	if len(out.MetricsFrom) == 0 || len(out.EgressPorts) == 0 {
+		return facts{}, fmt.Errorf("the manifests lack the network policies %s and %s", metricsPolicy, endpointsPolicy)
+	}
 	return out, nil
 }
 
@@ -50,6 +57,8 @@ func (f *facts) learn(object *unstructured.Unstructured) error {
 		f.NameRoom = min(f.NameRoom, longestName-len("-"+object.GetName()))
 	case "PodDisruptionBudget":
 		f.DisruptionBudget, _, _ = unstructured.NestedMap(object.Object, "spec")
+	case "NetworkPolicy":
+		f.learnPolicy(object)
 	case "Deployment":
 		f.Deployment, _, _ = unstructured.NestedMap(object.Object, "spec")
 		pod, err := podOf(object.Object)
@@ -61,6 +70,32 @@ func (f *facts) learn(object *unstructured.Unstructured) error {
 		return err
 	}
 	return nil
+}
+
+// learnPolicy reads the lists that are values.
+func (f *facts) learnPolicy(policy *unstructured.Unstructured) {
+	switch policy.GetName() {
+	case metricsPolicy:
+		f.MetricsFrom = inRules(policy, "ingress", "from")
+	case endpointsPolicy:
+		for _, item := range inRules(policy, "egress", "ports") {
+			if port, ok := item.(map[string]any); ok {
+				f.EgressPorts = append(f.EgressPorts, port["port"])
+			}
+		}
+	}
+}
+
+// inRules returns what the rules of one direction have in a list.
+func inRules(policy *unstructured.Unstructured, direction, field string) []any {
+	rules, _, _ := unstructured.NestedSlice(policy.Object, "spec", direction)
+	var out []any
+	for _, item := range rules {
+		rule, _ := item.(map[string]any)
+		list, _ := rule[field].([]any)
+		out = append(out, list...)
+	}
+	return out
 }
 
 // SpreadConstraints are the pods' topology spread constraints without their selectors, which the chart's template adds.

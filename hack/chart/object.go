@@ -39,6 +39,7 @@ func edits() map[string]func(map[string]any, *texts) error {
 		"ServiceAccount":      editServiceAccount,
 		"PriorityClass":       editPriorityClass,
 		"PodDisruptionBudget": editDisruptionBudget,
+		"NetworkPolicy":       editNetworkPolicy,
 		"ServiceMonitor":      editServiceMonitor,
 		"PrometheusRule":      editPrometheusRule,
 	}

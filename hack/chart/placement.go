@@ -7,6 +7,12 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
+// The network policies that values change.
+const (
+	metricsPolicy   = "controller-manager-allow-metrics"
+	endpointsPolicy = "controller-manager-allow-endpoints"
+)
+
 // placement says where in the chart an object stands and what switches it.
 type placement struct {
 	kind string
@@ -47,6 +53,14 @@ func placements() []placement {
 		{
 			kind: "PrometheusRule", file: "prometheusrule.yaml",
 			when: "and .Values.metrics.enabled .Values.metrics.prometheusRule.enabled",
+		},
+		{
+			kind: "NetworkPolicy", nameStart: metricsPolicy, file: "networkpolicy.yaml",
+			when: "and .Values.networkPolicy.enabled .Values.metrics.enabled .Values.networkPolicy.metricsFrom",
+		},
+		{
+			kind: "NetworkPolicy", nameStart: endpointsPolicy, file: "networkpolicy.yaml",
+			when: "and .Values.networkPolicy.enabled .Values.networkPolicy.egressPorts",
 		},
 		{kind: "NetworkPolicy", file: "networkpolicy.yaml", when: ".Values.networkPolicy.enabled"},
 	}

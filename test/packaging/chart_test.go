@@ -163,7 +163,6 @@ func alike(from objects) objects {
 		delete(annotations, "helm.sh/resource-policy")
 		object.SetAnnotations(annotations)
 		dropInstance(object.Object)
-		unstructured.RemoveNestedField(object.Object, "spec", "template", "metadata", "annotations", "checksum/config")
 	}
 	return from
 }

@@ -23,7 +23,7 @@ type effect struct {
 	value string
 	// set is the values file.
 	set string
-	// kind is the object that shows it, the only one of its kind.
+	// kind is the object that shows it: a kind, or kind/name where there are several.
 	kind string
 	// field is where: keys and positions. Empty: the object itself.
 	field string
@@ -36,6 +36,7 @@ func TestChartValuesTakeEffect(t *testing.T) {
 	const (
 		pod       = "spec.template.spec."
 		container = pod + "containers.0."
+		policy    = "NetworkPolicy/aiops-aiops-operator-controller-manager-allow-"
 		digest    = "sha256:4f53cda18c2baa0c0354bb5f9a3ecbe5ed12ab4d8e11ba873c2f11161202b945"
 	)
 	tests := []effect{
@@ -64,8 +65,9 @@ func TestChartValuesTakeEffect(t *testing.T) {
 		{"tolerations", "tolerations: [{operator: Exists}]", "Deployment", pod + "tolerations", []any{map[string]any{"operator": "Exists"}}},
 		{"affinity", "affinity: {nodeAffinity: {}}", "Deployment", pod + "affinity", map[string]any{"nodeAffinity": map[string]any{}}},
 		{"topologySpreadConstraints", "topologySpreadConstraints: []", "Deployment", pod + "topologySpreadConstraints", nil},
-		{"topologySpreadConstraints", "topologySpreadConstraints: [{maxSkew: 2, topologyKey: a, whenUnsatisfiable: DoNotSchedule}]", "Deployment", pod + "topologySpreadConstraints.0.labelSelector.matchLabels.app~kubernetes~io/instance", "aiops"},
-		{"topologySpreadConstraints", "topologySpreadConstraints: [{maxSkew: 2, topologyKey: a, whenUnsatisfiable: DoNotSchedule, labelSelector: {matchLabels: {b: c}}}]", "Deployment", pod + "topologySpreadConstraints.0.labelSelector.matchLabels.b", "c"},
+		{"topologySpreadConstraints", "topologySpreadConstraints: [{maxSkew: 2, topologyKey: a, whenUnsatisfiable: DoNotSchedule}]", "Deployment", pod + "topologySpreadConstraints.0.labelSelector.matchLabels", map[string]any{
+			"app.kubernetes.io/name": "aiops-operator", "app.kubernetes.io/instance": "aiops", "control-plane": "controller-manager"}},
+		{"topologySpreadConstraints", "topologySpreadConstraints: [{maxSkew: 2, topologyKey: a, whenUnsatisfiable: DoNotSchedule, labelSelector: {matchLabels: {b: c}}}]", "Deployment", pod + "topologySpreadConstraints.0.labelSelector", map[string]any{"matchLabels": map[string]any{"b": "c"}}},
 		{"priorityClass.create", "priorityClass: {create: false}", "PriorityClass", "", nil},
 		{"priorityClass.create", "priorityClass: {create: false}", "Deployment", pod + "priorityClassName", nil},
 		{"priorityClass.name", "priorityClass: {create: false, name: system-cluster-critical}", "Deployment", pod + "priorityClassName", "system-cluster-critical"},
@@ -105,6 +107,13 @@ func TestChartValuesTakeEffect(t *testing.T) {
 		{"metrics.prometheusRule.labels", "metrics: {prometheusRule: {enabled: true, labels: {a: b}}}", "PrometheusRule", "metadata.labels.a", "b"},
 		{"networkPolicy.enabled", "", "NetworkPolicy", "spec.podSelector.matchLabels.app~kubernetes~io/instance", "aiops"},
 		{"networkPolicy.enabled", "networkPolicy: {enabled: false}", "NetworkPolicy", "", nil},
+		{"networkPolicy.egressPorts", "networkPolicy: {egressPorts: [3128, 65535]}", policy + "endpoints", "spec.egress", []any{map[string]any{"ports": []any{
+			map[string]any{"port": int64(3128), "protocol": "TCP"}, map[string]any{"port": int64(65535), "protocol": "TCP"}}}}},
+		{"networkPolicy.egressPorts", "networkPolicy: {egressPorts: []}", policy + "endpoints", "", nil},
+		{"networkPolicy.metricsFrom", "networkPolicy: {metricsFrom: [{podSelector: {}}, {ipBlock: {cidr: 10.0.0.0/8}}]}", policy + "metrics", "spec.ingress.0.from", []any{
+			map[string]any{"podSelector": map[string]any{}}, map[string]any{"ipBlock": map[string]any{"cidr": "10.0.0.0/8"}}}},
+		{"networkPolicy.metricsFrom", "networkPolicy: {metricsFrom: []}", policy + "metrics", "", nil},
+		{"networkPolicy.metricsFrom", "metrics: {enabled: false}", policy + "metrics", "", nil},
 		{"podDisruptionBudget.enabled", "podDisruptionBudget: {enabled: false}", "PodDisruptionBudget", "", nil},
 		{"podDisruptionBudget.maxUnavailable", "podDisruptionBudget: {maxUnavailable: 0}", "PodDisruptionBudget", "spec.maxUnavailable", int64(0)},
 		{"podDisruptionBudget.minAvailable", "podDisruptionBudget: {minAvailable: 50%}", "PodDisruptionBudget", "spec.minAvailable", "50%"},
@@ -129,8 +138,8 @@ func TestChartValuesTakeEffect(t *testing.T) {
 func checkEffect(t *testing.T, test effect) {
 	t.Helper()
 	installed := 0
-	for _, object := range renderChart(t, test.set+"\nglobal: {shared: true}\n") {
-		if object.GetKind() != test.kind {
+	for name, object := range renderChart(t, test.set+"\nglobal: {shared: true}\n") {
+		if object.GetKind() != test.kind && name != test.kind {
 			continue
 		}
 		installed++
@@ -146,17 +155,13 @@ func checkEffect(t *testing.T, test effect) {
 	}
 }
 
-// A change of the configuration replaces the pods, and a change of anything else in the release does not.
-func TestChartConfigReplacesPods(t *testing.T) {
-	checksum := func(values string) any {
-		return at(only(t, renderChart(t, values), "Deployment").Object, "spec.template.metadata.annotations.checksum/config")
+// The operator notices a changed configuration by itself: nothing else may replace the pods for it.
+func TestChartConfigChangesNothingOfThePods(t *testing.T) {
+	template := func(values string) any {
+		return at(only(t, renderChart(t, values), "Deployment").Object, "spec.template")
 	}
-	before := checksum("")
-	if before == nil || before == checksum("config: {receivers: [{name: a, url: 'http://b'}]}") {
-		t.Errorf("the checksum is %v with and without a receiver", before)
-	}
-	if after := checksum("commonLabels: {a: b}"); after != before {
-		t.Errorf("a label changes the checksum from %v to %v", before, after)
+	if diff := cmp.Diff(template(""), template("config: {receivers: [{name: a, url: 'http://b'}]}")); diff != "" {
+		t.Errorf("pods without a receiver (-) and with one (+):\n%s", diff)
 	}
 }
 
@@ -167,6 +172,8 @@ func TestChartRefusesMistakes(t *testing.T) {
 		{"replicas: three", "'/replicas': got string, want integer"},
 		{"replicas: -1", "'/replicas': minimum: got -1, want 0"},
 		{"image: example.com/aiops:v1", "'/image': got string, want object"},
+		{"image: {repository: 'foo:bar'}", "'/image/repository': 'foo:bar' does not match pattern"},
+		{"image: {repository: 'localhost:5000/aiops:v1'}", "'/image/repository': 'localhost:5000/aiops:v1' does not match pattern"},
 		{"image: {digest: 4f53}", "'/image/digest': '4f53' does not match pattern"},
 		{"image: {pullPolicy: Sometimes}", "'/image/pullPolicy': value must be one of"},
 		{"config: {prometheusEndpoints: [{name: a}]}", "'/config/prometheusEndpoints/0': missing property 'url'"},
@@ -178,10 +185,14 @@ func TestChartRefusesMistakes(t *testing.T) {
 		{"nameOverride: Wrong_Name", "'/nameOverride': 'Wrong_Name' does not match pattern"},
 		{"fullnameOverride: " + strings.Repeat("a", 64), "'/fullnameOverride': maxLength: got 64"},
 		{"commonLabels: {control-plane: mine}", "'/commonLabels/control-plane': false schema"},
-		{"podAnnotations: {checksum/config: mine}", "'/podAnnotations/checksum~1config': false schema"},
+		{"podAnnotations: {kubectl.kubernetes.io/default-container: mine}", "'/podAnnotations/kubectl.kubernetes.io~1default-container': false schema"},
 		{"podDisruptionBudget: {maxUnavailable: 101%}", "'/podDisruptionBudget/maxUnavailable'"},
 		{"metrics: {serviceMonitor: {interval: often}}", "'/metrics/serviceMonitor/interval': 'often' does not match pattern"},
 		{"crds: {keep: 'yes'}", "'/crds/keep': got string, want boolean"},
+		{"networkPolicy: {egressPorts: [http]}", "'/networkPolicy/egressPorts/0': got string, want integer"},
+		{"networkPolicy: {metricsFrom: [{}]}", "'/networkPolicy/metricsFrom/0': minProperties: got 0, want 1"},
+		{"networkPolicy: {metricsFrom: [{namespace: a}]}", "additional properties 'namespace' not allowed"},
+		{"priorityClass: {name: system-cluster-critical}", "set priorityClass.create to false to use an existing PriorityClass"},
 		{"serviceAccount: {create: false}", "serviceAccount.name is needed when serviceAccount.create is false"},
 	}
 	for _, test := range tests {
@@ -194,9 +205,19 @@ func TestChartRefusesMistakes(t *testing.T) {
 	}
 }
 
+var writtenNull = regexp.MustCompile(`(?m)(^ +|: )null$`)
+
 // A null takes a default away. Either the chart does without, or it says which value it needs.
 func TestChartValuesMayBeNull(t *testing.T) {
+	paths := map[string]bool{}
 	for path := range chartSchema(t) {
+		for index, character := range path + "." {
+			if character == '.' {
+				paths[path[:index]] = true // what the value stands in, too
+			}
+		}
+	}
+	for path := range paths {
 		keys := strings.Split(path, ".")
 		set := strings.Join(keys, ": {") + ": null" + strings.Repeat("}", len(keys)-1)
 		t.Run(set, func(t *testing.T) {
@@ -206,7 +227,7 @@ func TestChartValuesMayBeNull(t *testing.T) {
 			if err != nil && !strings.Contains(err.Error(), missing) && !strings.Contains(err.Error(), wrong) {
 				t.Error(err)
 			}
-			if strings.Contains(printed, "nil>") {
+			if strings.Contains(printed, "nil>") || writtenNull.MatchString(printed) {
 				t.Errorf("a template has written:\n%s", printed)
 			}
 		})

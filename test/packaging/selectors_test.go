@@ -83,7 +83,8 @@ func TestNetworkPoliciesDenyWhatIsNotNeeded(t *testing.T) {
 	}
 	want := map[string]bool{"UDP/53": true, "TCP/53": true, "UDP/5353": true, "TCP/5353": true, // names
 		"TCP/443": true, "TCP/6443": true, "TCP/8443": true, "TCP/16443": true, // API server
-		"TCP/80": true, "TCP/9090": true} // with 443: the endpoints and receivers of the configuration
+		"TCP/80": true, "TCP/8080": true, "TCP/8428": true, "TCP/8481": true, "TCP/9090": true, "TCP/9091": true,
+		"TCP/10902": true} // with 443: the endpoints and receivers of the configuration
 	if diff := cmp.Diff(want, out); diff != "" {
 		t.Errorf("ports elsewhere (-want +got):\n%s", diff)
 	}

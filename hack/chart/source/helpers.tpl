@@ -59,6 +59,9 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 
 {{/* The PriorityClass of the pods, if there is one. */}}
 {{- define "[[ .Name ]].priorityClassName" -}}
+{{- if and .Values.priorityClass.create (hasPrefix "system-" .Values.priorityClass.name) }}
+{{- fail "priorityClass.name: names that begin with system- are Kubernetes' own; set priorityClass.create to false to use an existing PriorityClass" }}
+{{- end }}
 {{- if .Values.priorityClass.name }}
 {{- .Values.priorityClass.name }}
 {{- else if .Values.priorityClass.create }}
@@ -79,6 +82,10 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- define "[[ .Name ]].topologySpreadConstraints" -}}
 {{- $own := dict "labelSelector" (dict "matchLabels" (include "[[ .Name ]].selectorLabels" . | fromYaml)) }}
 {{- range .Values.topologySpreadConstraints }}
-- {{ merge (dict) . $own | toYaml | nindent 2 | trim }}
+{{- $constraint := . }}
+{{- if not (kindIs "map" .labelSelector) }}
+{{- $constraint = merge (dict) . $own }}
+{{- end }}
+- {{ $constraint | toYaml | nindent 2 | trim }}
 {{- end }}
 {{- end }}
