@@ -2,6 +2,7 @@ package packaging_test
 
 import (
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -33,7 +34,7 @@ func TestRecordRelease(t *testing.T) {
 	folder := t.TempDir() // without -record it still proves that each scenario can be recorded
 	if *record != "" {
 		folder = filepath.Join(releasesFolder, *record)
-		if err := os.RemoveAll(folder); err != nil {
+		if err := unrecorded(folder); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -56,6 +57,31 @@ func TestRecordRelease(t *testing.T) {
 		if !phases[phase] {
 			t.Errorf("no scenario ends in the phase %s", phase)
 		}
+	}
+}
+
+// errRecorded keeps what a release stored: who runs it has it in their cluster.
+var errRecorded = errors.New("is recorded already: remove the folder first, if the release was not cut")
+
+// unrecorded demands that nothing is at the folder of a release.
+func unrecorded(folder string) error {
+	_, err := os.Stat(folder)
+	switch {
+	case err == nil:
+		return fmt.Errorf("%s %w", folder, errRecorded)
+	case errors.Is(err, os.ErrNotExist):
+		return nil
+	default:
+		return fmt.Errorf("look for a recorded release: %w", err)
+	}
+}
+
+func TestRecordReleaseOverwritesNothing(t *testing.T) {
+	if err := unrecorded(t.TempDir()); !errors.Is(err, errRecorded) {
+		t.Errorf("a folder that exists: got %v, want %v", err, errRecorded)
+	}
+	if err := unrecorded(filepath.Join(t.TempDir(), "v0.2.0")); err != nil {
+		t.Errorf("a new folder: got %v, want no error", err)
 	}
 }
 
