@@ -1,4 +1,7 @@
 # syntax=docker/dockerfile:1
+# The images to build on are named by tags that move, so that every build has the fixes of Go and of the certificates without a change
+# here. Which ones a release was built on is in its provenance (make docker-buildx); to build on the same again, name their digests:
+# --build-arg GO_IMAGE=golang@sha256:... --build-arg BASE_IMAGE=...
 ARG GO_IMAGE=golang:1.26
 # Static, non-root, with the certificates of public authorities.
 ARG BASE_IMAGE=gcr.io/distroless/static:nonroot

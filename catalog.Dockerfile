@@ -1,4 +1,5 @@
 # The catalog with the program that serves it. opm's version is that of test/cluster/opm-program.
+# To build on the same image again: --build-arg OPM_IMAGE=quay.io/operator-framework/opm@sha256:...
 ARG OPM_IMAGE=quay.io/operator-framework/opm:v1.73.0
 
 FROM ${OPM_IMAGE} AS builder
