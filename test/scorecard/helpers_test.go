@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	aiopsv1 "github.com/example/aiops-operator/api/v1"
+	"github.com/example/aiops-operator/test/harness"
 	"github.com/example/aiops-operator/test/packaging/bundle"
 	"github.com/example/aiops-operator/test/scorecard/check"
 )
@@ -68,15 +69,14 @@ func allNames() []string {
 	return out
 }
 
-// unbindUpgrade takes the rights to replace the operator's pods from the checks until the spec ends, and returns the role that has them.
-func unbindUpgrade(ctx context.Context) rbacv1.RoleRef {
+// unbindUpgrade takes the rights to replace the operator's pods from the checks until the spec ends.
+func unbindUpgrade(ctx context.Context) {
 	GinkgoHelper()
-	binding := &rbacv1.ClusterRoleBinding{}
-	Expect(admin.Get(ctx, client.ObjectKey{Name: "aiops-scorecard-upgrade"}, binding)).To(Succeed())
+	binding := &rbacv1.RoleBinding{}
+	Expect(admin.Get(ctx, client.ObjectKey{Namespace: harness.Namespace, Name: "aiops-scorecard-upgrade"}, binding)).To(Succeed())
 	Expect(admin.Delete(ctx, binding.DeepCopy())).To(Succeed())
-	binding.ObjectMeta = metav1.ObjectMeta{Name: binding.Name}
+	binding.ObjectMeta = metav1.ObjectMeta{Namespace: binding.Namespace, Name: binding.Name}
 	DeferCleanup(func(ctx context.Context) { Expect(admin.Create(ctx, binding)).To(Succeed()) })
-	return binding.RoleRef
 }
 
 // within is a context that ends after some time, or with the spec.

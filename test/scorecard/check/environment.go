@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	aiopsv1 "github.com/example/aiops-operator/api/v1"
@@ -39,6 +40,8 @@ type Environment struct {
 	Image string
 	// PullSecrets are those of the pod that the check runs in. Default: none.
 	PullSecrets []corev1.LocalObjectReference
+	// Clock is what log lines, requests and results are dated by. Default: the machine's.
+	Clock clock.PassiveClock
 	// Owner is the pod that the check runs in: whatever a killed check leaves goes with its pod. Default: nobody.
 	Owner *metav1.OwnerReference
 }
@@ -111,6 +114,8 @@ func (e *Environment) readPod(ctx context.Context) error {
 func explain(err error, environment Environment) error {
 	var status apierrors.APIStatus
 	switch {
+	case errors.As(err, new(*unmetError)):
+		return err // which says what to do already
 	case meta.IsNoMatchError(err):
 		return unmet("the cluster does not know the kind AITask: %s: %w", installFirst, err)
 	case apierrors.IsForbidden(err) && errors.As(err, &status):

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/operator-framework/api/pkg/apis/scorecard/v1alpha3"
@@ -13,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	clocktesting "k8s.io/utils/clock/testing"
 
 	aiopsv1 "github.com/example/aiops-operator/api/v1"
 )
@@ -34,16 +36,18 @@ func TestReport(t *testing.T) {
 		"no rights": {explain(fmt.Errorf("list pods: %w", forbidden), Environment{Namespace: "here"}), v1alpha3.ErrorState, []string{
 			"the ServiceAccount of the scorecard lacks a right: apply test/scorecard/rbac.yaml and run `operator-sdk scorecard --namespace aiops-scorecard " +
 				"--service-account scorecard` (this runs in namespace here): list pods: pods is forbidden: no"}},
+		"no rights, and it was said which": {explain(unmet("bind it: %w", forbidden), Environment{}), v1alpha3.ErrorState, []string{"bind it: pods is forbidden: no"}},
 		"no API": {explain(fmt.Errorf("list: %w", &meta.NoKindMatchError{GroupKind: schema.GroupKind{Kind: "AITask"}}), Environment{}), v1alpha3.ErrorState, []string{
 			"the cluster does not know the kind AITask: " + installFirst + ": list: no matches for kind \"AITask\" in group \"\""}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			got := report("name", newStage(Environment{}), test.err).Results
-			if len(got) != 1 || got[0].Name != "name" || got[0].State != test.state {
-				t.Errorf("report() = %v, want one result with state %s", got, test.state)
-			}
-			if diff := cmp.Diff(test.want, got[0].Errors); diff != "" {
+			now := time.Date(2026, 1, 2, 3, 4, 5, 6e6, time.UTC)
+			s := newStage(Environment{Clock: clocktesting.NewFakePassiveClock(now)})
+			s.logf("Looked at %d tasks", 2)
+			want := []v1alpha3.TestResult{{Name: "name", State: test.state, Errors: test.want,
+				Log: "03:04:05.006 Looked at 2 tasks", CreationTimestamp: metav1.NewTime(now)}}
+			if diff := cmp.Diff(want, report("name", s, test.err).Results); diff != "" {
 				t.Error(diff)
 			}
 		})

@@ -11,6 +11,7 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -20,6 +21,9 @@ import (
 const (
 	// leaseName is the operator's lease, in its own namespace.
 	leaseName = "aiops-operator." + aiopsv1.GroupName
+
+	// upgradeRole is the ClusterRole of rbac.yaml that lets its holder replace pods.
+	upgradeRole = "aiops-scorecard-upgrade"
 
 	availableTimeout = 30 * time.Second
 )
@@ -45,7 +49,9 @@ func (s *stage) findOperator(ctx context.Context) error {
 	}
 	limited, cancel := context.WithTimeout(ctx, availableTimeout)
 	defer cancel()
-	if err := s.untilRunning(limited); err != nil {
+	if err := s.untilRunning(limited); apierrors.IsForbidden(err) {
+		return err
+	} else if err != nil {
 		return unmet("the operator does not run; see `kubectl -n %s describe deployment,pods`: %w", s.operator.Namespace, err)
 	}
 	return nil
@@ -102,7 +108,7 @@ func (s *stage) replaceOperatorPod(ctx context.Context, name string) error {
 		return "", client.IgnoreNotFound(s.Client.SubResource("eviction").Create(ctx, pod, &policyv1.Eviction{}))
 	})
 	if err != nil {
-		return unmet("the operator's pods cannot be replaced: %w", err)
+		return unmet("the operator's pods cannot be replaced: %w", s.askForUpgradeRole(err))
 	}
 	s.logf("Evicted pod %s/%s of the operator", pod.Namespace, name)
 	return s.until(ctx, fmt.Sprintf("another pod of the operator in place of %s", name), func(ctx context.Context) (string, error) {
@@ -119,9 +125,19 @@ func (s *stage) operatorPods(ctx context.Context) ([]corev1.Pod, error) {
 	}
 	list := &corev1.PodList{}
 	if err := s.Client.List(ctx, list, client.InNamespace(s.operator.Namespace), client.MatchingLabelsSelector{Selector: selector}); err != nil {
-		return nil, fmt.Errorf("list the operator's pods: %w", err)
+		return nil, s.askForUpgradeRole(fmt.Errorf("list the operator's pods: %w", err))
 	}
 	return list.Items, nil
+}
+
+// askForUpgradeRole says how the rights are given that err may be for want of. rbac.yaml knows one namespace; where the operator is in
+// another, applying it again does not help.
+func (s *stage) askForUpgradeRole(err error) error {
+	if !apierrors.IsForbidden(err) {
+		return err
+	}
+	return unmet("the ServiceAccount of the scorecard may not replace the operator's pods in namespace %[1]s: `kubectl -n %[1]s create rolebinding %[2]s "+
+		"--clusterrole=%[2]s --serviceaccount=aiops-scorecard:scorecard`, after test/scorecard/rbac.yaml is applied: %[3]w", s.operator.Namespace, upgradeRole, err)
 }
 
 // leaderLast returns the names of pods in an order in which the lease changes hands once only, from an old pod to a new one.

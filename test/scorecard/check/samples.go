@@ -21,7 +21,8 @@ const samplesAnnotation = "alm-examples"
 const notConfigured = "is not in the operator's configuration"
 
 // samplesHealthy makes every sample of the bundle, with the workload that it targets, and waits until the operator has accepted
-// it, measures its signal, and judges it healthy. Nothing of a sample is changed but names.
+// it, measures its signal, and judges it healthy, as far as the operator's configuration lets it. Nothing of a sample is changed but
+// names.
 func samplesHealthy(ctx context.Context, s *stage) error {
 	var samples []map[string]any
 	if err := json.Unmarshal([]byte(s.CSV.Annotations[samplesAnnotation]), &samples); err != nil {
@@ -43,8 +44,8 @@ func samplesHealthy(ctx context.Context, s *stage) error {
 	return errors.Join(append(problems, s.settled(ctx, tasks))...)
 }
 
-// settled waits for all tasks at once. It also takes for healthy, and says so, that the operator names an endpoint or a receiver of
-// the sample which the administrator has not configured: a fresh installation knows none, and no task can be healthy without it.
+// settled waits for all tasks at once. It does not judge a task, and says so, where the operator refuses it for an endpoint or a
+// receiver which the administrator has not configured: a fresh installation knows none, and no task can be healthy without it.
 func (s *stage) settled(ctx context.Context, tasks []*aiopsv1.AITask) error {
 	err := s.until(ctx, "every sample to be healthy", func(ctx context.Context) (string, error) {
 		var missing []string
@@ -73,8 +74,8 @@ func (s *stage) tell(task *aiopsv1.AITask) {
 		return
 	}
 	said := conditionOf(task, aiopsv1.ConditionReady).Message
-	s.logf("AITask %s waits for the operator's configuration: %s", task.Name, said)
-	s.suggestf("add to the operator's configuration what sample %s names, to see it healthy: %s", task.Name, said)
+	s.logf("AITask %s is not judged: needs configuration: %s", task.Name, said)
+	s.suggestf("add to the operator's configuration what sample %s names, to have it judged: %s", task.Name, said)
 }
 
 // createSample creates a sample under a name of this run's own, and its target likewise.

@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/rand"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -37,6 +38,9 @@ type stage struct {
 }
 
 func newStage(environment Environment) *stage {
+	if environment.Clock == nil {
+		environment.Clock = clock.RealClock{}
+	}
 	return &stage{Environment: environment, id: rand.String(5), log: &journal{}}
 }
 
@@ -44,7 +48,7 @@ func newStage(environment Environment) *stage {
 func (s *stage) named(name string) string { return name + "-" + s.id }
 
 func (s *stage) logf(format string, args ...any) {
-	s.log.add(fmt.Sprintf(format, args...))
+	s.log.add(s.Clock.Now(), fmt.Sprintf(format, args...))
 }
 
 func (s *stage) suggestf(format string, args ...any) {
@@ -162,10 +166,10 @@ type journal struct {
 	lines []string
 }
 
-func (j *journal) add(line string) {
+func (j *journal) add(at time.Time, line string) {
 	j.mutex.Lock()
 	defer j.mutex.Unlock()
-	j.lines = append(j.lines, time.Now().UTC().Format("15:04:05.000 ")+line)
+	j.lines = append(j.lines, at.UTC().Format("15:04:05.000 ")+line)
 }
 
 func (j *journal) String() string {

@@ -80,7 +80,7 @@ func unexecuted(task *aiopsv1.AITask) string {
 // request asks a task for its next step now, and returns when the step was executed.
 func (s *stage) request(ctx context.Context, task *aiopsv1.AITask) error {
 	patch := client.MergeFrom(task.DeepCopy())
-	metav1.SetMetaDataAnnotation(&task.ObjectMeta, aiopsv1.RunAnnotation, string(task.UID)+"/"+time.Now().UTC().Format(time.RFC3339))
+	metav1.SetMetaDataAnnotation(&task.ObjectMeta, aiopsv1.RunAnnotation, string(task.UID)+"/"+s.Clock.Now().UTC().Format(time.RFC3339))
 	if err := s.Client.Patch(ctx, task, patch); err != nil {
 		return fmt.Errorf("ask AITask %s to run: %w", task.Name, err)
 	}
