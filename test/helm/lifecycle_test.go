@@ -119,7 +119,7 @@ var _ = Describe("Upgrading", func() {
 		running.stop()
 		r.startOperator(ctx)
 
-		Expect(r.deployment(ctx).Spec.Template.Spec.Containers[0].Image).To(HaveSuffix(":v0.2.0"))
+		Expect(r.deployment(ctx).Spec.Template.Spec.Containers[0].Image).To(HaveSuffix(":v" + nextVersion))
 		Eventually(func() string { return note(ctx, task, "after") }).Should(Equal("after"))
 		Expect(latest(ctx, task)()).To(HaveField("UID", task.UID))
 		Expect(podUIDs(ctx, workload)).To(ConsistOf(uids))
@@ -138,7 +138,7 @@ var _ = Describe("Upgrading", func() {
 
 		r.helm(ctx, "rollback", "1", "--wait")
 
-		Expect(r.deployment(ctx).Spec.Template.Spec.Containers[0].Image).To(HaveSuffix(":v0.1.0"))
+		Expect(r.deployment(ctx).Spec.Template.Spec.Containers[0].Image).To(HaveSuffix(":v" + version()))
 		Expect(fields(ctx)).NotTo(ContainElement("note"))
 		Eventually(func() string { return noteOf(ctx, task) }).Should(BeEmpty())
 		Expect(latest(ctx, task)()).To(HaveField("UID", task.UID))
@@ -156,9 +156,9 @@ var _ = Describe("Upgrading", func() {
 		r.upgrade(ctx, next)
 		Eventually(func() string { return note(ctx, task, "after") }).Should(Equal("after"))
 
-		r.helm(ctx, "upgrade", next, "--wait", "--reuse-values", "--set", "image.tag=v0.1.0")
+		r.helm(ctx, "upgrade", next, "--wait", "--reuse-values", "--set", "image.tag=v"+version())
 
-		Expect(r.deployment(ctx).Spec.Template.Spec.Containers[0].Image).To(HaveSuffix(":v0.1.0"))
+		Expect(r.deployment(ctx).Spec.Template.Spec.Containers[0].Image).To(HaveSuffix(":v" + version()))
 		r.startOperator(ctx)
 		Eventually(latest(ctx, task)).Should(HaveField("Status.Target.HealthyRevision", Not(BeEmpty())))
 		Expect(noteOf(ctx, task)).To(Equal("after"))

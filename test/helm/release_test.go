@@ -32,6 +32,8 @@ import (
 const (
 	definitionName = "aitasks.aiops.example.com"
 	releaseName    = "aiops-operator"
+	// nextVersion is later than every version that this tree will have.
+	nextVersion = "1000.0.0"
 )
 
 // release is a release of the chart in a namespace of the spec's own.
@@ -138,12 +140,22 @@ func (r *release) deployment(ctx context.Context) *appsv1.Deployment {
 // chart is the chart of this tree.
 func chart() string { return filepath.Join(harness.Root(), "dist", "chart") }
 
+// version is that of this tree's chart.
+func version() string {
+	GinkgoHelper()
+	content, err := os.ReadFile(filepath.Join(chart(), "Chart.yaml"))
+	Expect(err).NotTo(HaveOccurred())
+	found := regexp.MustCompile(`(?m)^version: (\S+)$`).FindSubmatch(content)
+	Expect(found).To(HaveLen(2))
+	return string(found[1])
+}
+
 // nextChart is this tree's chart as a later version, whose CRD knows the field spec.note.
 func nextChart() string {
 	GinkgoHelper()
 	folder := filepath.Join(GinkgoT().TempDir(), "chart")
 	Expect(os.CopyFS(folder, os.DirFS(chart()))).To(Succeed())
-	replace(filepath.Join(folder, "Chart.yaml"), `0\.1\.0`, `0.2.0`)
+	replace(filepath.Join(folder, "Chart.yaml"), regexp.QuoteMeta(version()), nextVersion)
 	replace(filepath.Join(folder, "templates", "crd.yaml"), `(?m)^( +)intervalSeconds:$`,
 		"${1}note:\n${1}  description: A field of the later version.\n${1}  type: string\n${1}intervalSeconds:")
 	return folder

@@ -40,7 +40,7 @@ func TestChartValuesTakeEffect(t *testing.T) {
 		digest    = "sha256:4f53cda18c2baa0c0354bb5f9a3ecbe5ed12ab4d8e11ba873c2f11161202b945"
 	)
 	tests := []effect{
-		{"image.repository", "image: {repository: registry.example.com:5000/team/aiops}", "Deployment", container + "image", "registry.example.com:5000/team/aiops:v0.1.0"},
+		{"image.repository", "image: {repository: registry.example.com:5000/team/aiops}", "Deployment", container + "image", "registry.example.com:5000/team/aiops:v" + loadBundle(t).CSV.Spec.Version.String()},
 		{"image.tag", "image: {tag: v9}", "Deployment", container + "image", "example.com/aiops-operator:v9"},
 		{"image.digest", "image: {tag: v9, digest: " + digest + "}", "Deployment", container + "image", "example.com/aiops-operator@" + digest},
 		{"image.pullPolicy", "image: {pullPolicy: Always}", "Deployment", container + "imagePullPolicy", "Always"},
