@@ -19,6 +19,7 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/example/aiops-operator/test/cluster"
@@ -177,23 +178,22 @@ func perform(ctx context.Context, program string, release *harness.Release, pati
 	for result := range errs {
 		s.results[result.name] = result.err
 	}
-	for name, err := range s.results {
-		AddReportEntry(fmt.Sprintf("%s: %s", name, firstLine(err)))
-	}
 	if slices.Contains(names, lastScenario) {
 		s.results[lastScenario] = attempt(ctx, patience, scenarios[lastScenario])
+	}
+	for name, err := range s.results {
+		AddReportEntry(fmt.Sprintf("%s: %s", name, firstLine(err)))
 	}
 	return s
 }
 
 // waitForLeader gives the first replica time to become the leader. Without the right to it, it does not.
 func (s *stage) waitForLeader(ctx context.Context) {
-	waiting, cancel := context.WithTimeout(ctx, 10*time.Second)
-	defer cancel()
 	lease := &coordinationv1.Lease{}
-	for waiting.Err() == nil && lease.Spec.HolderIdentity == nil {
-		_ = admin.Get(waiting, leaseKey(), lease) // it may not exist yet
-	}
+	_ = wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, 10*time.Second, true, func(ctx context.Context) (bool, error) {
+		_ = admin.Get(ctx, leaseKey(), lease) // it may not exist yet
+		return lease.Spec.HolderIdentity != nil, nil
+	}) // the scenarios tell what came of it
 }
 
 func (s *stage) replica(ctx context.Context, program, name string, options harness.ProcessOptions) *harness.Process {
