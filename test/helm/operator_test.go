@@ -35,7 +35,7 @@ func (r *release) startOperator(ctx context.Context) *operator {
 	out := &operator{metrics: freeAddress(), probe: freeAddress(), done: make(chan struct{})}
 	arguments := append(pod.Containers[0].Args,
 		"--kubeconfig="+r.writeKubeconfig(ctx, folder, pod.ServiceAccountName),
-		"--config="+r.writeConfig(ctx, folder, pod),
+		"--config="+r.writeConfig(ctx, folder),
 		"--leader-election-namespace="+r.namespace,
 		"--metrics-bind-address="+out.metrics,
 		"--health-probe-bind-address="+out.probe,
@@ -69,14 +69,21 @@ func (r *release) writeKubeconfig(ctx context.Context, folder, account string) s
 	return path
 }
 
-// writeConfig writes the file that the pod finds in its first volume.
-func (r *release) writeConfig(ctx context.Context, folder string, pod corev1.PodSpec) string {
+// writeConfig writes the configuration into a folder of this machine.
+func (r *release) writeConfig(ctx context.Context, folder string) string {
 	GinkgoHelper()
-	source := &corev1.ConfigMap{}
-	Expect(admin.Get(ctx, client.ObjectKey{Namespace: r.namespace, Name: pod.Volumes[0].ConfigMap.Name}, source)).To(Succeed())
 	path := filepath.Join(folder, "config.yaml")
-	Expect(os.WriteFile(path, []byte(source.Data["config.yaml"]), 0o600)).To(Succeed())
+	Expect(os.WriteFile(path, []byte(r.configuration(ctx)), 0o600)).To(Succeed())
 	return path
+}
+
+// configuration is the file that the pods find in their first volume.
+func (r *release) configuration(ctx context.Context) string {
+	GinkgoHelper()
+	out := &corev1.ConfigMap{}
+	name := r.deployment(ctx).Spec.Template.Spec.Volumes[0].ConfigMap.Name
+	Expect(admin.Get(ctx, client.ObjectKey{Namespace: r.namespace, Name: name}, out)).To(Succeed())
+	return out.Data["config.yaml"]
 }
 
 // metricsStatus is how the operator answers somebody who asks for its metrics.

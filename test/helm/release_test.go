@@ -3,7 +3,6 @@ package helm_test
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -18,10 +17,7 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilrand "k8s.io/apimachinery/pkg/util/rand"
-	"k8s.io/client-go/discovery"
-	"k8s.io/client-go/metadata"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	aiopsv1 "github.com/example/aiops-operator/api/v1"
@@ -65,7 +61,7 @@ func remove(ctx context.Context, object client.Object) {
 func (r *release) createNamespace(ctx context.Context) {
 	GinkgoHelper()
 	Expect(admin.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: r.namespace}})).To(Succeed())
-	Eventually(func() []string { return snapshot(ctx) }).Should(ContainElements(
+	Eventually(func() ([]string, error) { return harness.Inventory(ctx, kubernetes.Config()) }).Should(ContainElements(
 		"configmaps "+r.namespace+"/kube-root-ca.crt", "serviceaccounts "+r.namespace+"/default"))
 }
 
@@ -77,8 +73,8 @@ func (r *release) lease() string {
 // kept is what the chart leaves by default.
 func kept(task *aiopsv1.AITask) []string {
 	return []string{
-		"customresourcedefinitions.apiextensions.k8s.io /" + definitionName,
-		"apiservices.apiregistration.k8s.io /v1.aiops.example.com",
+		"customresourcedefinitions.apiextensions.k8s.io " + definitionName,
+		"apiservices.apiregistration.k8s.io v1.aiops.example.com",
 		"aitasks.aiops.example.com " + task.Namespace + "/" + task.Name,
 	}
 }
@@ -270,38 +266,23 @@ func podUIDs(ctx context.Context, of *appsv1.Deployment) []string {
 	return out
 }
 
-// snapshot lists every object of the cluster, save those that come and go by themselves.
+// snapshot returns every object of the cluster, as soon as all kinds can be listed.
 func snapshot(ctx context.Context) []string {
 	GinkgoHelper()
-	resources, err := discovery.NewDiscoveryClientForConfigOrDie(kubernetes.Config()).ServerPreferredResources()
-	Expect(err).NotTo(HaveOccurred())
-	reader := metadata.NewForConfigOrDie(kubernetes.Config())
 	var out []string
-	for _, list := range resources {
-		version, err := schema.ParseGroupVersion(list.GroupVersion)
-		Expect(err).NotTo(HaveOccurred())
-		for _, resource := range list.APIResources {
-			if resource.Name == "events" || !slices.Contains(resource.Verbs, "list") {
-				continue
-			}
-			found, err := reader.Resource(version.WithResource(resource.Name)).List(ctx, metav1.ListOptions{})
-			Expect(err).NotTo(HaveOccurred())
-			for _, object := range found.Items {
-				out = append(out, fmt.Sprintf("%s %s/%s", version.WithResource(resource.Name).GroupResource(), object.Namespace, object.Name))
-			}
-		}
-	}
+	Eventually(func() (err error) {
+		out, err = harness.Inventory(ctx, kubernetes.Config())
+		return err
+	}).Should(Succeed())
 	return out
 }
 
-// added is what there is now and was not before, without what the workload's controllers make.
-func added(ctx context.Context, before []string) []string {
-	GinkgoHelper()
-	var out []string
-	for _, object := range snapshot(ctx) {
-		if !slices.Contains(before, object) && (!strings.Contains(object, " shop-") || strings.HasPrefix(object, "aitasks.")) {
-			out = append(out, object)
-		}
+// added returns, for Eventually, what there is now and was not before, without what the workload's controllers make.
+func added(ctx context.Context, before []string) func() ([]string, error) {
+	return func() ([]string, error) {
+		now, err := harness.Inventory(ctx, kubernetes.Config())
+		return slices.DeleteFunc(harness.Added(before, now), func(object string) bool {
+			return strings.Contains(object, " shop-") && !strings.HasPrefix(object, "aitasks.")
+		}), err
 	}
-	return out
 }

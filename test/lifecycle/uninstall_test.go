@@ -121,7 +121,7 @@ func isGone(err error) bool {
 // left waits until nothing but this has come to the cluster.
 func (t *town) left(ctx context.Context, want ...string) {
 	GinkgoHelper()
-	Eventually(func() []string { return added(t.before, inventory(ctx)) }).WithTimeout(hangs).WithPolling(250 * time.Millisecond).
+	Eventually(added(ctx, t.before)).WithTimeout(hangs).WithPolling(250 * time.Millisecond).
 		Should(ConsistOf(want))
 }
 
