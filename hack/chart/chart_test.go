@@ -23,8 +23,9 @@ func TestChartIsCurrent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	version := committedVersion(t)
 	for range 5 { // the order of maps changes
-		files, err := generate(release{Version: "0.1.0", Image: "example.com/aiops-operator:v0.1.0"}, manifests)
+		files, err := generate(release{Version: version, Image: "example.com/aiops-operator:v" + version}, manifests)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -38,6 +39,20 @@ func TestChartIsCurrent(t *testing.T) {
 			}
 		}
 	}
+}
+
+// committedVersion is the version of the committed chart.
+func committedVersion(t *testing.T) string {
+	t.Helper()
+	content, err := os.ReadFile(filepath.Join(chartFolder, "Chart.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var chart struct{ Version string }
+	if err := yaml.Unmarshal(content, &chart); err != nil {
+		t.Fatal(err)
+	}
+	return chart.Version
 }
 
 func TestGenerateSetsTheImage(t *testing.T) {
