@@ -18,6 +18,15 @@ const (
 // errPortTaken says that another process was faster; the start is tried again with other ports.
 var errPortTaken = errors.New("a chosen port was taken by another process")
 
+// FreeAddress returns an address of this machine that nobody listens on at the moment, for a server of a test.
+func FreeAddress() (string, error) {
+	ports, err := freePorts(1)
+	if err != nil {
+		return "", err
+	}
+	return address(ports[0]), nil
+}
+
 // freePorts chooses ports nobody listens on at the moment.
 func freePorts(count int) ([]int, error) {
 	chosen := map[int]bool{}

@@ -1,12 +1,10 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"embed"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -16,8 +14,6 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/client-go/discovery"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -151,19 +147,17 @@ func (s *stage) apply(ctx context.Context, name string) error {
 	if err != nil {
 		return fmt.Errorf("read the manifest: %w", err)
 	}
-	decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(content), 4096)
-	for {
-		object := &unstructured.Unstructured{}
-		if err := decoder.Decode(object); errors.Is(err, io.EOF) {
-			return nil
-		} else if err != nil {
-			return fmt.Errorf("decode %s: %w", name, err)
-		}
+	objects, err := harness.DecodeManifest(content)
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	for _, object := range objects {
 		object.SetNamespace(namespace)
 		if err := s.admin.Create(ctx, object); err != nil {
 			return fmt.Errorf("create %s %s: %w", object.GetKind(), object.GetName(), err)
 		}
 	}
+	return nil
 }
 
 // operatorLog returns the end of the operator's log.

@@ -14,10 +14,24 @@ import (
 
 // Manifest returns the objects of dist/install.yaml, in its order.
 func Manifest() ([]*unstructured.Unstructured, error) {
-	data, err := os.ReadFile(filepath.Join(Root(), "dist", "install.yaml"))
+	return ReadManifest(filepath.Join(Root(), "dist", "install.yaml"))
+}
+
+// ReadManifest returns the objects of a YAML file, in its order.
+func ReadManifest(path string) ([]*unstructured.Unstructured, error) {
+	data, err := os.ReadFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("read the manifest: %w", err)
 	}
+	out, err := DecodeManifest(data)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return out, nil
+}
+
+// DecodeManifest returns the objects of the documents in data, in their order. Empty documents are none.
+func DecodeManifest(data []byte) ([]*unstructured.Unstructured, error) {
 	decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(data), 4096)
 	var out []*unstructured.Unstructured
 	for {
@@ -29,7 +43,7 @@ func Manifest() ([]*unstructured.Unstructured, error) {
 		if err != nil {
 			return nil, fmt.Errorf("decode the manifest: %w", err)
 		}
-		if object.GetKind() != "" {
+		if len(object.Object) > 0 {
 			out = append(out, object)
 		}
 	}

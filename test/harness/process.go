@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"hash/fnv"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -88,7 +87,7 @@ func StartProcess(ctx context.Context, c *cluster.Cluster, path string, options 
 	if err := os.WriteFile(config, []byte(options.Config), 0o600); err != nil {
 		return nil, fmt.Errorf("write the operator's configuration: %w", err)
 	}
-	probe, err := freeAddress()
+	probe, err := cluster.FreeAddress()
 	if err != nil {
 		return nil, err
 	}
@@ -200,14 +199,6 @@ func writeKubeconfig(ctx context.Context, c *cluster.Cluster, name string) (stri
 	config.BearerToken = token.Status.Token
 	path := filepath.Join(c.Dir(), "configuration", name+".kubeconfig")
 	return path, c.WriteKubeconfig(path, config)
-}
-
-func freeAddress() (string, error) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", fmt.Errorf("find a free port: %w", err)
-	}
-	return listener.Addr().String(), listener.Close()
 }
 
 func answersOK(ctx context.Context, url string) bool {

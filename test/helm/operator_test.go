@@ -3,7 +3,6 @@ package helm_test
 import (
 	"context"
 	"fmt"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -15,6 +14,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/example/aiops-operator/test/cluster"
 )
 
 // operator is the operator's program, run beside the cluster as its pod would be in it: with the command line of the chart's
@@ -32,7 +33,12 @@ func (r *release) startOperator(ctx context.Context) *operator {
 	GinkgoHelper()
 	folder := GinkgoT().TempDir()
 	pod := r.deployment(ctx).Spec.Template.Spec
-	out := &operator{metrics: freeAddress(), probe: freeAddress(), done: make(chan struct{})}
+	out := &operator{done: make(chan struct{})}
+	var err error
+	out.metrics, err = cluster.FreeAddress()
+	Expect(err).NotTo(HaveOccurred())
+	out.probe, err = cluster.FreeAddress()
+	Expect(err).NotTo(HaveOccurred())
 	arguments := append(pod.Containers[0].Args,
 		"--kubeconfig="+r.writeKubeconfig(ctx, folder, pod.ServiceAccountName),
 		"--config="+r.writeConfig(ctx, folder),
@@ -107,12 +113,4 @@ func status(ctx context.Context, asking *http.Client, url string) (int, error) {
 		return 0, fmt.Errorf("ask %s: %w", url, err)
 	}
 	return answer.StatusCode, answer.Body.Close()
-}
-
-func freeAddress() string {
-	GinkgoHelper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	Expect(err).NotTo(HaveOccurred())
-	defer listener.Close()
-	return listener.Addr().String()
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"net"
 	"os"
 	"slices"
 	"strings"
@@ -153,7 +152,8 @@ func perform(ctx context.Context, program string, release *harness.Release, pati
 	var err error
 	s.mark, err = kubernetes.AuditMark()
 	Expect(err).NotTo(HaveOccurred())
-	s.metrics = freeAddress(ctx)
+	s.metrics, err = cluster.FreeAddress()
+	Expect(err).NotTo(HaveOccurred())
 	s.leader = s.replica(ctx, program, "leader", harness.ProcessOptions{Flags: []string{"--metrics-bind-address=" + s.metrics}})
 	defer s.leader.Kill()
 	s.waitForLeader(ctx)
@@ -403,12 +403,4 @@ func scraper() *rbacv1.ClusterRoleBinding {
 	return &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "scraper"},
 		RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "aiops-metrics-reader"},
 		Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: scraperNamespace, Name: "default"}}}
-}
-
-func freeAddress(ctx context.Context) string {
-	GinkgoHelper()
-	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
-	Expect(err).NotTo(HaveOccurred())
-	defer func() { Expect(listener.Close()).To(Succeed()) }()
-	return listener.Addr().String()
 }

@@ -1,11 +1,8 @@
 package packaging_test
 
 import (
-	"bytes"
 	"encoding/base64"
 	"encoding/json"
-	"errors"
-	"io"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -20,9 +17,9 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	yamlstream "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/yaml"
 
+	"github.com/example/aiops-operator/test/harness"
 	"github.com/example/aiops-operator/test/packaging/bundle"
 )
 
@@ -58,23 +55,11 @@ func decodeFile(t *testing.T, path string, out any) {
 // installObjects are the objects of dist/install.yaml, which `make verify` proves to be made from config/ as it is.
 func installObjects(t *testing.T) []*unstructured.Unstructured {
 	t.Helper()
-	content, err := os.ReadFile(installManifest)
+	out, err := harness.ReadManifest(installManifest)
 	if err != nil {
 		t.Fatal(err)
 	}
-	decoder := yamlstream.NewYAMLOrJSONDecoder(bytes.NewReader(content), 4096)
-	var out []*unstructured.Unstructured
-	for {
-		object := &unstructured.Unstructured{}
-		err := decoder.Decode(object)
-		if errors.Is(err, io.EOF) {
-			return out
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		out = append(out, object)
-	}
+	return out
 }
 
 // convert decodes an object of dist/install.yaml into its own type.

@@ -10,7 +10,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"testing"
 	"time"
 
@@ -63,7 +62,14 @@ func serveCatalog(t *testing.T, programs map[string]string, folder string) serve
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	port := freePort(t)
+	address, err := cluster.FreeAddress()
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, port, err := net.SplitHostPort(address)
+	if err != nil {
+		t.Fatal(err)
+	}
 	temporary := t.TempDir()
 	server := exec.CommandContext(ctx, programs["opm"], "serve", folder, "--port", port, "--pprof-addr", "",
 		"--termination-log", filepath.Join(temporary, "termination"))
@@ -73,7 +79,7 @@ func serveCatalog(t *testing.T, programs map[string]string, folder string) serve
 	if err := server.Start(); err != nil {
 		t.Fatalf("start opm: %v", err)
 	}
-	query := exec.CommandContext(ctx, programs["catalog-query"], "-address", "127.0.0.1:"+port, "-timeout", "30s")
+	query := exec.CommandContext(ctx, programs["catalog-query"], "-address", address, "-timeout", "30s")
 	query.Stderr = os.Stderr
 	printed, err := query.Output()
 	cancel()
@@ -86,16 +92,6 @@ func serveCatalog(t *testing.T, programs map[string]string, folder string) serve
 		t.Fatalf("decode what the catalog offers: %v", err)
 	}
 	return offered
-}
-
-func freePort(t *testing.T) string {
-	t.Helper()
-	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", ":0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer listener.Close()
-	return strconv.Itoa(listener.Addr().(*net.TCPAddr).Port)
 }
 
 // upgrades lists the versions that OLM installs, one after the other, when a version is installed and the channel is

@@ -1,9 +1,6 @@
 package packaging_test
 
 import (
-	"bytes"
-	"errors"
-	"io"
 	"maps"
 	"os"
 	"path/filepath"
@@ -14,9 +11,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/yaml"
 
+	"github.com/example/aiops-operator/test/harness"
 	"github.com/example/aiops-operator/test/helm"
 )
 
@@ -248,26 +245,19 @@ func readFile(t *testing.T, path string) []byte {
 
 func readObjects(t *testing.T, manifests []byte) objects {
 	t.Helper()
+	decoded, err := harness.DecodeManifest(manifests)
+	if err != nil {
+		t.Fatal(err)
+	}
 	out := objects{}
-	decoder := utilyaml.NewYAMLOrJSONDecoder(bytes.NewReader(manifests), 4096)
-	for {
-		object := &unstructured.Unstructured{}
-		err := decoder.Decode(object)
-		if errors.Is(err, io.EOF) {
-			return out
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		if object.GetKind() == "" {
-			continue
-		}
+	for _, object := range decoded {
 		name := object.GetKind() + "/" + object.GetName()
 		if _, twice := out[name]; twice {
 			t.Fatalf("%s is there twice", name)
 		}
 		out[name] = object
 	}
+	return out
 }
 
 // only returns the one object of a kind.

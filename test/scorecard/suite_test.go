@@ -4,14 +4,10 @@
 package main_test
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
-	"io"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"path/filepath"
 	"testing"
 	"time"
@@ -20,8 +16,6 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	operatorsv1alpha1 "github.com/operator-framework/api/pkg/operators/v1alpha1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -66,7 +60,9 @@ var _ = BeforeSuite(func(ctx context.Context) {
 	admin, err = harness.NewClient(kubernetes.Config())
 	Expect(err).NotTo(HaveOccurred())
 	Expect(harness.Install(ctx, admin)).To(Succeed())
-	for _, object := range decode(filepath.Join(harness.Root(), "test", "scorecard", "rbac.yaml")) {
+	rights, err := harness.ReadManifest(filepath.Join(harness.Root(), "test", "scorecard", "rbac.yaml"))
+	Expect(err).NotTo(HaveOccurred())
+	for _, object := range rights {
 		Expect(admin.Create(ctx, object)).To(Succeed())
 	}
 	settings = "prometheusEndpoints: [{name: default, url: " + serveQueue() + "}]\nreceivers: [{name: on-call, url: 'http://127.0.0.1:9'}]\n"
@@ -77,26 +73,6 @@ var _ = BeforeSuite(func(ctx context.Context) {
 // bundleFolder is the folder of the bundle under test.
 func bundleFolder() string {
 	return filepath.Join(harness.Root(), "bundle")
-}
-
-// decode reads the objects of a manifest.
-func decode(path string) []*unstructured.Unstructured {
-	GinkgoHelper()
-	content, err := os.ReadFile(path)
-	Expect(err).NotTo(HaveOccurred())
-	decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(content), 4096)
-	var out []*unstructured.Unstructured
-	for {
-		object := &unstructured.Unstructured{}
-		err := decoder.Decode(object)
-		if errors.Is(err, io.EOF) {
-			return out
-		}
-		Expect(err).NotTo(HaveOccurred())
-		if len(object.Object) > 0 {
-			out = append(out, object)
-		}
-	}
 }
 
 // serveQueue is a Prometheus whose every query yields a short queue, and returns its address.

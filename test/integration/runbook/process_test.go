@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/tls"
 	"io"
-	"net"
 	"net/http"
 	"strings"
 	"time"
@@ -118,7 +117,8 @@ var _ = Describe("The metrics endpoint", func() {
 	It("answers over HTTPS, without HTTP/2, to those who may read it and to nobody else", func(ctx context.Context) {
 		options, err := harness.Options(ctx, kubernetes)
 		Expect(err).NotTo(HaveOccurred())
-		address := freeAddress(ctx)
+		address, err := cluster.FreeAddress()
+		Expect(err).NotTo(HaveOccurred())
 		options.LeaderElection = true // a standby serves metrics too
 		options.Metrics = metricsserver.Options{BindAddress: address, SecureServing: true, FilterProvider: filters.WithAuthenticationAndAuthorization,
 			TLSOpts: []func(*tls.Config){func(c *tls.Config) { c.NextProtos = []string{"http/1.1"} }}}
@@ -141,14 +141,6 @@ var _ = Describe("The metrics endpoint", func() {
 		Expect(scrape(ctx, address, nil)).To(HavePrefix("401 "))
 	})
 })
-
-func freeAddress(ctx context.Context) string {
-	GinkgoHelper()
-	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
-	Expect(err).NotTo(HaveOccurred())
-	defer func() { Expect(listener.Close()).To(Succeed()) }()
-	return listener.Addr().String()
-}
 
 // scrape returns status, protocol and body, or the error.
 func scrape(ctx context.Context, address string, who *rest.Config) string {
