@@ -221,6 +221,18 @@ func (p scorecardPatch) apply(t *testing.T, configuration *scorecardv1alpha3.Con
 	}
 }
 
+// tagScorecardImage gives the image of the operator's own tests the tag that it has in the bundle: the operator's version.
+func tagScorecardImage(t *testing.T, configuration *scorecardv1alpha3.Configuration) {
+	t.Helper()
+	for _, stage := range configuration.Stages {
+		for position := range stage.Tests {
+			if test := &stage.Tests[position]; test.Image == "example.com/aiops-operator-scorecard" {
+				test.Image += ":v" + loadBundle(t).CSV.Spec.Version.String()
+			}
+		}
+	}
+}
+
 func TestBundleHasTheScorecard(t *testing.T) {
 	var want scorecardv1alpha3.Configuration
 	decodeFile(t, filepath.Join(configFolder, "scorecard", "bases", "config.yaml"), &want)
@@ -243,6 +255,7 @@ func TestBundleHasTheScorecard(t *testing.T) {
 			patch.apply(t, &want)
 		}
 	}
+	tagScorecardImage(t, &want)
 	if diff := cmp.Diff(want.Stages, loadBundle(t).Scorecard.Stages); diff != "" {
 		t.Errorf("stages (-config/scorecard +bundle):\n%s", diff)
 	}
