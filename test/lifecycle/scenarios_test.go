@@ -65,10 +65,13 @@ func (s *stage) restartsDeployment(p *play) {
 	p.comesTo("web", "Restart Recovered")
 }
 
+// restartsDaemonSet breaks pods by crashing: one that was ready for less than a second counts as starting, and would be left alone.
 func (s *stage) restartsDaemonSet(p *play) {
-	p.create(harness.DaemonSet(p.namespace, "agent", "shop/agent:1"), taskOn(p.namespace, "DaemonSet", "agent", aiopsv1.Step{Name: "again", Action: aiopsv1.ActionRestart}))
+	task := taskOn(p.namespace, "DaemonSet", "agent", aiopsv1.Step{Name: "again", Action: aiopsv1.ActionRestart})
+	judgeCrashes(task)
+	p.create(harness.DaemonSet(p.namespace, "agent", "shop/agent:1"), task)
 	p.settled("agent")
-	p.breakPods("agent", cluster.NotReady)
+	p.breakPods("agent", cluster.Crash)
 	p.comesTo("agent", "Restart Recovered")
 }
 
@@ -191,10 +194,14 @@ func taskOn(namespace, kind, name string, step aiopsv1.Step) *aiopsv1.AITask {
 	task.Spec.TargetRef = &aiopsv1.TargetReference{APIVersion: appsv1.SchemeGroupVersion.String(), Kind: kind, Name: name}
 	task.Spec.Steps = []aiopsv1.Step{step}
 	if step.Action == aiopsv1.ActionRollback {
-		task.Spec.Threshold = nil
-		task.Spec.Signals = []aiopsv1.Signal{{Name: "crash", Type: aiopsv1.SignalCrashLoopingPods, Threshold: harness.Of[int64](1)}}
+		judgeCrashes(task)
 	}
 	return task
+}
+
+func judgeCrashes(task *aiopsv1.AITask) {
+	task.Spec.Threshold = nil
+	task.Spec.Signals = []aiopsv1.Signal{{Name: "crash", Type: aiopsv1.SignalCrashLoopingPods, Threshold: harness.Of[int64](1)}}
 }
 
 func scaleStep() aiopsv1.Step {
