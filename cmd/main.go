@@ -38,6 +38,7 @@ type flags struct {
 	probeAddress    string
 	concurrency     int
 	printVersion    bool
+	unexpected      string
 	zap             zap.Options
 }
 
@@ -68,10 +69,14 @@ func parse() flags {
 	out.zap.StacktraceLevel = zapcore.DPanicLevel // an error says what was being done to which object
 	out.zap.BindFlags(flag.CommandLine)
 	flag.Parse()
+	out.unexpected = flag.Arg(0)
 	return out
 }
 
 func run(ctx context.Context, given flags) error {
+	if given.unexpected != "" { // what stands after it would be ignored
+		return fmt.Errorf("unexpected argument %q: write every flag as --name=value", given.unexpected)
+	}
 	if given.concurrency < 1 {
 		return fmt.Errorf("--concurrency is %d: write 1 or more", given.concurrency)
 	}

@@ -131,7 +131,8 @@ func absent(path string) (Config, error) {
 		if strings.HasPrefix(entry.Name(), "..") || entry.Name() == name { // the kubelet's own links, and one to what it has just taken away
 			continue
 		}
-		return Config{}, fmt.Errorf("open the configuration: there is %q in %s, but no %q: give the file, or the key of the ConfigMap, that name", entry.Name(), folder, name)
+		return Config{}, fmt.Errorf("open the configuration: %s does not exist, and the folder is not empty (%q): give the file, or the key of the ConfigMap, the name %s",
+			path, entry.Name(), name)
 	}
 	return Default(), nil
 }

@@ -128,6 +128,10 @@ func TestParseNamesTheLineAndSaysWhatToWrite(t *testing.T) {
 		"name missing": {
 			"prometheusEndpoints:\n- url: http://a\n", "config.yaml:2: prometheusEndpoints[0].name: is missing, and required",
 		},
+		"url with a user": {
+			"receivers:\n- name: a\n  url: http://user:hunter2@a\n",
+			"config.yaml:3: receivers[0].url: holds credentials, write http://host:port and name a file with them by bearerTokenFile",
+		},
 		"url missing":      {"receivers:\n- name: a\n", "config.yaml:2: receivers[0].url: is missing, and required"},
 		"url without text": {endpoint("url:"), "config.yaml:2: prometheusEndpoints[0].url: is missing, and required"},
 		"name is no label": {
@@ -158,16 +162,16 @@ func TestParseNamesTheLineAndSaysWhatToWrite(t *testing.T) {
 			endpoint("url: http://" + strings.Repeat("a", 2048)), "config.yaml:3: prometheusEndpoints[0].url: has 2055 characters, write 1 to 2048",
 		},
 		"timeout 0": {
-			endpoint("url: http://a", "timeoutSeconds: 0"), "config.yaml:4: prometheusEndpoints[0].timeoutSeconds: must be a whole number, write 1 to 60",
+			endpoint("url: http://a", "timeoutSeconds: 0"), "config.yaml:4: prometheusEndpoints[0].timeoutSeconds: must be a whole number within bounds, write 1 to 60",
 		},
 		"timeout too long": {
-			endpoint("url: http://a", "timeoutSeconds: 61"), "config.yaml:4: prometheusEndpoints[0].timeoutSeconds: must be a whole number, write 1 to 60",
+			endpoint("url: http://a", "timeoutSeconds: 61"), "config.yaml:4: prometheusEndpoints[0].timeoutSeconds: must be a whole number within bounds, write 1 to 60",
 		},
 		"timeout as duration": {
-			endpoint("url: http://a", "timeoutSeconds: 10s"), "config.yaml:4: prometheusEndpoints[0].timeoutSeconds: must be a whole number, write 1 to 60",
+			endpoint("url: http://a", "timeoutSeconds: 10s"), "config.yaml:4: prometheusEndpoints[0].timeoutSeconds: must be a whole number within bounds, write 1 to 60",
 		},
 		"timeout beyond 32 bits": {
-			endpoint("url: http://a", "timeoutSeconds: 4294967297"), "config.yaml:4: prometheusEndpoints[0].timeoutSeconds: must be a whole number, write 1 to 60",
+			endpoint("url: http://a", "timeoutSeconds: 4294967297"), "config.yaml:4: prometheusEndpoints[0].timeoutSeconds: must be a whole number within bounds, write 1 to 60",
 		},
 		"truth in quotes": {
 			endpoint("url: https://a", "insecureSkipTLSVerify: 'true'"),
@@ -220,11 +224,11 @@ func TestParseNamesTheLineAndSaysWhatToWrite(t *testing.T) {
 		"headers are a list": {
 			receiver("headers: [a]"), "config.yaml:4: receivers[0].headers: must be a mapping, write at most 16 `Name: value` lines",
 		},
-		"storm percent 0":   {"storm: {breachedPercent: 0}\n", "config.yaml:1: storm.breachedPercent: must be a whole number, write 1 to 100"},
-		"storm percent 101": {"storm: {breachedPercent: 101}\n", "config.yaml:1: storm.breachedPercent: must be a whole number, write 1 to 100"},
-		"storm of one":      {"storm: {minimumTargets: 0}\n", "config.yaml:1: storm.minimumTargets: must be a whole number, write 1 to 100000"},
-		"storm within 0":    {"storm: {withinSeconds: 0}\n", "config.yaml:1: storm.withinSeconds: must be a whole number, write 1 to 3600"},
-		"storm calm -1":     {"storm: {calmSeconds: -1}\n", "config.yaml:1: storm.calmSeconds: must be a whole number, write 0 to 86400"},
+		"storm percent 0":   {"storm: {breachedPercent: 0}\n", "config.yaml:1: storm.breachedPercent: must be a whole number within bounds, write 1 to 100"},
+		"storm percent 101": {"storm: {breachedPercent: 101}\n", "config.yaml:1: storm.breachedPercent: must be a whole number within bounds, write 1 to 100"},
+		"storm of one":      {"storm: {minimumTargets: 0}\n", "config.yaml:1: storm.minimumTargets: must be a whole number within bounds, write 1 to 100000"},
+		"storm within 0":    {"storm: {withinSeconds: 0}\n", "config.yaml:1: storm.withinSeconds: must be a whole number within bounds, write 1 to 3600"},
+		"storm calm -1":     {"storm: {calmSeconds: -1}\n", "config.yaml:1: storm.calmSeconds: must be a whole number within bounds, write 0 to 86400"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := Parse("config.yaml", []byte(test.data))
@@ -289,7 +293,7 @@ func TestLoadOfAFileThatIsNotThere(t *testing.T) {
 		want   string
 	}{
 		"an optional ConfigMap that nobody made": {files: []string{"..data"}},
-		"another key":                            {files: []string{"config.yml"}, want: `there is "config.yml" in `},
+		"another key":                            {files: []string{"config.yml"}, want: `config.yaml does not exist, and the folder is not empty ("config.yml")`},
 		"a folder that does not exist":           {folder: "nowhere", want: "no such file or directory"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -151,7 +151,7 @@ func (d *document) number(minimum, maximum int, into *int32) reader {
 		}
 		var value int32
 		if node.Kind != yaml.ScalarNode || node.ShortTag() != "!!int" || node.Decode(&value) != nil || int(value) < minimum || int(value) > maximum {
-			d.fail(node, path, "must be a whole number, write %d to %d", minimum, maximum)
+			d.fail(node, path, "must be a whole number within bounds, write %d to %d", minimum, maximum)
 			return
 		}
 		*into = value
@@ -201,6 +201,10 @@ func (d *document) file(into *string) reader {
 
 // address reads a URL.
 func (d *document) address(withQuery bool, into *string) reader {
+	by := "bearerTokenFile or basicAuth"
+	if withQuery { // a receiver
+		by = "bearerTokenFile"
+	}
 	return func(node *yaml.Node, path string) {
 		if !d.text(node, path, maxAddress, into) {
 			return
@@ -210,7 +214,7 @@ func (d *document) address(withQuery bool, into *string) reader {
 		case err != nil || !wellFormed(parsed):
 			d.fail(node, path, "is not a URL that can be called, write http://host:port or https://host:port")
 		case parsed.User != nil:
-			d.fail(node, path, "holds credentials, write http://host:port and name a file with them by bearerTokenFile or basicAuth")
+			d.fail(node, path, "holds credentials, write http://host:port and name a file with them by %s", by)
 		case parsed.Fragment != "" || strings.Contains(*into, "#"):
 			d.fail(node, path, "holds a fragment, remove it from # on")
 		case !withQuery && (parsed.RawQuery != "" || parsed.ForceQuery):
