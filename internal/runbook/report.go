@@ -247,11 +247,11 @@ func (m *machine) readyCondition() aiopsv1.Condition {
 		return condition(aiopsv1.ConditionReady, "False", problem.Reason, problem.Message)
 	}
 	if m.judging() {
-		if signal := m.signalCondition(); signal.Status != "True" {
-			return condition(aiopsv1.ConditionReady, signal.Status, signal.Reason, signal.Message)
-		}
 		if problem := ThresholdProblem(m.in.Plan, *m.in.Target); problem != nil {
 			return condition(aiopsv1.ConditionReady, "False", problem.Reason, problem.Message)
+		}
+		if signal := m.signalCondition(); signal.Status != "True" {
+			return condition(aiopsv1.ConditionReady, signal.Status, signal.Reason, signal.Message)
 		}
 	}
 	text := "Watching " + m.in.Target.Summary
@@ -274,17 +274,30 @@ func (m *machine) targetCondition() aiopsv1.Condition {
 	return condition(aiopsv1.ConditionTargetFound, "True", aiopsv1.ReasonTargetFound, m.in.Target.Summary+" exists")
 }
 
-// signalCondition speaks of the source, not of the verdict: a source that rests or has, by the signal's own words, a meaningful
-// silence is available.
+// signalCondition speaks of the source, not of the verdict: one that has, by the signal's own words, a meaningful silence is
+// available.
 func (m *machine) signalCondition() aiopsv1.Condition {
 	judgement := m.in.Observation.Judgement
 	switch {
-	case judgement.Verdict != aiopsv1.VerdictUnknown || judgement.Reading.Resting:
+	case judgement.Reading.Resting:
+		return m.unreadCondition()
+	case judgement.Verdict != aiopsv1.VerdictUnknown:
 		return condition(aiopsv1.ConditionSignalAvailable, "True", aiopsv1.ReasonMeasured, m.signalType()+" is measured")
 	case judgement.Reason == aiopsv1.ReasonNotMeasured || judgement.Reason == aiopsv1.ReasonNotObserved:
 		return condition(aiopsv1.ConditionSignalAvailable, "Unknown", judgement.Reason, judgement.Message)
 	}
 	return condition(aiopsv1.ConditionSignalAvailable, "False", judgement.Reason, judgement.Message)
+}
+
+// unreadCondition is what the last reading said of the source, since a rollout proves nothing about it. What another spec's signal
+// said is not known of this one.
+func (m *machine) unreadCondition() aiopsv1.Condition {
+	before := conditionOf(m.status.Conditions, aiopsv1.ConditionSignalAvailable)
+	if before == nil || before.Status == "Unknown" || before.ObservedGeneration != m.in.Task.Generation {
+		judgement := m.in.Observation.Judgement
+		return condition(aiopsv1.ConditionSignalAvailable, "Unknown", judgement.Reason, judgement.Message)
+	}
+	return condition(aiopsv1.ConditionSignalAvailable, before.Status, before.Reason, before.Message)
 }
 
 func (m *machine) breachedCondition() aiopsv1.Condition {

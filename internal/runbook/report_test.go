@@ -104,8 +104,8 @@ func TestConditionsSayWhatIsKnown(t *testing.T) {
 		"resting": {prepare: func(s *story) {
 			s.reading = Reading{Resting: true, Reason: aiopsv1.ReasonRolloutInProgress, Message: "rolling out"}
 		}, want: map[string]string{
-			"Ready": "True Accepted: Watching Deployment/web by UnavailableReplicas", "TargetFound": "True TargetFound: Deployment/web exists",
-			"SignalAvailable": "True Measured: UnavailableReplicas is measured", "Breached": "Unknown RolloutInProgress: rolling out",
+			"Ready": "Unknown RolloutInProgress: rolling out", "TargetFound": "True TargetFound: Deployment/web exists",
+			"SignalAvailable": "Unknown RolloutInProgress: rolling out", "Breached": "Unknown RolloutInProgress: rolling out",
 			"Remediating": "False Idle: No step is under way",
 		}},
 		"no target": {prepare: func(s *story) { s.target = nil }, want: map[string]string{
@@ -128,6 +128,13 @@ func TestConditionsSayWhatIsKnown(t *testing.T) {
 			"TargetFound": "True TargetFound: Deployment/web exists", "SignalAvailable": "True Measured: UnavailableReplicas is measured",
 			"Breached": "False Healthy: UnavailableReplicas is on the healthy side of 4", "Remediating": "False Idle: No step is under way",
 		}},
+		"unreachable, and resting": {spec: func(spec *aiopsv1.AITaskSpec) { spec.Threshold = pointer(int64(4)) }, prepare: func(s *story) {
+			s.reading = Reading{Resting: true, Reason: aiopsv1.ReasonRolloutInProgress, Message: "rolling out"}
+		}, want: map[string]string{
+			"Ready":       "False ThresholdUnreachable: threshold 4 can never be reached: Deployment/web has 3 replicas. Write 3 or less",
+			"TargetFound": "True TargetFound: Deployment/web exists", "SignalAvailable": "Unknown RolloutInProgress: rolling out",
+			"Breached": "Unknown RolloutInProgress: rolling out", "Remediating": "False Idle: No step is under way",
+		}},
 		"nothing to judge": {spec: func(spec *aiopsv1.AITaskSpec) { spec.Threshold, spec.Steps = nil, nil }, want: map[string]string{
 			"Ready": "True Accepted: Watching Deployment/web", "TargetFound": "True TargetFound: Deployment/web exists",
 		}},
@@ -145,6 +152,71 @@ func TestConditionsSayWhatIsKnown(t *testing.T) {
 			s.settle()
 			if difference := cmp.Diff(test.want, s.conditions()); difference != "" {
 				t.Errorf("conditions (-want +got):\n%s", difference)
+			}
+		})
+	}
+}
+
+// TestARolloutProvesNothingAboutTheSource: while judgement rests nothing is read, so Ready and SignalAvailable stay what the last
+// reading made them, and nobody who waits for Ready goes on because of a rollout.
+func TestARolloutProvesNothingAboutTheSource(t *testing.T) {
+	const resting = "Unknown RolloutInProgress: Deployment/web is rolling out"
+	tests := map[string]struct {
+		before    func(*story)
+		meanwhile func(*story)
+		ready     string
+		available string
+	}{
+		"never looked at": {ready: resting, available: resting},
+		"the first measurement was under way": {
+			before: func(s *story) {
+				s.reading = Reading{Reason: aiopsv1.ReasonNotMeasured, Message: "The first measurement has not finished yet"}
+			},
+			ready: resting, available: resting,
+		},
+		"measured": {
+			before: func(*story) {},
+			ready:  "True Accepted: Watching Deployment/web by UnavailableReplicas", available: "True Measured: UnavailableReplicas is measured",
+		},
+		"never answered": {
+			before: (*story).blind,
+			ready:  `False Timeout: Prometheus "default" did not answer in 10s`, available: `False Timeout: Prometheus "default" did not answer in 10s`,
+		},
+		"measured by another spec": {
+			before: func(*story) {},
+			meanwhile: func(s *story) {
+				s.task.Generation++
+				s.task.Spec.ForSeconds = pointer(int32(5))
+			},
+			ready: resting, available: resting,
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			s := newStory(t, specOf(step("restart", aiopsv1.ActionRestart)))
+			if test.before != nil {
+				test.before(s)
+				s.wait(time.Hour)
+			}
+			if test.meanwhile != nil {
+				test.meanwhile(s)
+			}
+			s.reading = Reading{Resting: true, Reason: aiopsv1.ReasonRolloutInProgress, Message: "Deployment/web is rolling out"}
+			s.writes, s.events = 0, 0
+			s.wait(time.Hour)
+			if got := s.conditions()["Ready"]; got != test.ready {
+				t.Errorf("Ready %q, want %q", got, test.ready)
+			}
+			if got := s.conditions()["SignalAvailable"]; got != test.available {
+				t.Errorf("SignalAvailable %q, want %q", got, test.available)
+			}
+			if s.writes != 1 || s.events != 0 {
+				t.Errorf("%d writes and %d events in an hour of rolling out, want 1 and 0", s.writes, s.events)
+			}
+			s.heal()
+			s.settle()
+			if got, want := s.conditions()["Ready"], "True Accepted: Watching Deployment/web by UnavailableReplicas"; got != want {
+				t.Errorf("Ready %q after the rollout, want %q", got, want)
 			}
 		})
 	}
