@@ -8,7 +8,8 @@
 VERSION ?= 0.1.0
 # Repository of the images, without a tag.
 IMAGE_TAG_BASE ?= example.com/aiops-operator
-# Image that `deploy`, `docker-build` and `build-installer` use.
+# Operator's image for `deploy`, `build-installer`, `chart`, `bundle` and `docker-*`, with a tag or a digest. `image` and `image-push` name
+# theirs by IMAGE_TAG_BASE and VERSION alone.
 IMG ?= $(IMAGE_TAG_BASE):v$(VERSION)
 # config/network-policy is part of what `deploy` and `build-installer` install unless this is false, and of the bundle if this is
 # true: OperatorHub takes no bundle with network policies.
@@ -94,6 +95,15 @@ KUBERNETES_VERSION := 1.37
 # The folders of config for an overlay: the named one and those parts.
 comma := ,
 folders = ../../config/$(1)$(foreach part,$(2),$(comma) ../../config/$(part))
+
+# What makes kustomize put the image $(2) in the place of $(1). A colon before the last one belongs to a registry's port.
+tag_or_digest = $(lastword $(subst $(if $(findstring @,$(1)),@,:), ,$(1)))
+replacement = {name: $(1), newName: "$(patsubst %@$(call tag_or_digest,$(2)),%,$(patsubst %:$(call tag_or_digest,$(2)),%,$(2)))", \
+	$(if $(findstring @,$(2)),digest,newTag): "$(call tag_or_digest,$(2))"}
+
+# What `check-version` and `check-IMG` ask for, as extended regular expressions.
+VERSION_FORM := (0|[1-9][0-9]*)(\.(0|[1-9][0-9]*)){2}(-[0-9A-Za-z-]+(\.[0-9A-Za-z-]+)*)?
+IMAGE_FORM := ([A-Za-z0-9.-]+(:[0-9]+)?/)?[a-z0-9]+([._/-]+[a-z0-9]+)*(:[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}|@sha256:[0-9a-f]{64})
 
 # What `generate`, `manifests`, `build-installer` and `chart` write, and `bundle` where operator-sdk is at hand (where it is not,
 # a test compares the bundle with its sources).
@@ -228,6 +238,22 @@ verify-format:
 verify-links:
 	$(GO) run ./hack/linkcheck
 
+# A version or an image that is none of these would end up in manifests that nobody can install.
+.PHONY: check-version check-IMG check-SCORECARD_IMG check-unnamed
+check-version:
+	@printf '%s\n' "$(VERSION)" | grep -Eqx '$(VERSION_FORM)' || \
+		{ echo "VERSION=$(VERSION): VERSION is MAJOR.MINOR.PATCH (with an optional -prerelease) without v" >&2; exit 1; }
+
+check-IMG check-SCORECARD_IMG: check-%: check-version
+	@printf '%s\n' "$($*)" | grep -Eqx '$(IMAGE_FORM)' || { case "$($*)" in \
+		*@*) echo "$*=$($*) is not NAME@sha256:DIGEST: a digest has 64 characters and goes without a tag" >&2 ;; \
+		*) echo "$*=$($*) names no image with a tag: write registry.example.com/team/aiops-operator$(if $(filter SCORECARD%,$*),-scorecard):v0.3.0" >&2 ;; \
+		esac; exit 1; }
+
+check-unnamed: check-version
+	@test "$(IMG)" = "$(IMAGE_TAG_BASE):v$(VERSION)" || \
+		{ echo "IMG=$(IMG) would be ignored: image and image-push use IMAGE_TAG_BASE and VERSION" >&2; exit 1; }
+
 ##@ Deploy
 
 .PHONY: install
@@ -239,7 +265,7 @@ uninstall: $(KUSTOMIZE) ## Remove the CRD, and with it every AITask, from the cl
 	$(KUSTOMIZE) build config/crd | $(KUBECTL) delete --ignore-not-found -f -
 
 .PHONY: deploy
-deploy: manifests bin/deploy/kustomization.yaml $(KUSTOMIZE) ## Install the CRD and the operator (image IMG) into the cluster.
+deploy: bin/deploy/kustomization.yaml manifests $(KUSTOMIZE) ## Install the CRD and the operator (image IMG) into the cluster.
 	$(KUSTOMIZE) build bin/deploy | $(KUBECTL) apply -f -
 
 .PHONY: undeploy
@@ -247,53 +273,52 @@ undeploy: bin/deploy/kustomization.yaml $(KUSTOMIZE) ## Remove everything that d
 	$(KUSTOMIZE) build bin/deploy | $(KUBECTL) delete --ignore-not-found -f -
 
 .PHONY: docker-build
-docker-build: ## Build the operator's image IMG.
-	$(CONTAINER_TOOL) build --build-arg VERSION=$(VERSION) -t $(IMG) .
+docker-build: check-IMG ## Build the operator's image IMG.
+	$(CONTAINER_TOOL) build --build-arg VERSION=$(VERSION) -t "$(IMG)" .
 
 .PHONY: docker-push
-docker-push: ## Push the operator's image IMG.
-	$(CONTAINER_TOOL) push $(IMG)
+docker-push: check-IMG ## Push the operator's image IMG.
+	$(CONTAINER_TOOL) push "$(IMG)"
 
 .PHONY: docker-buildx
-docker-buildx: ## Build and push the image IMG for all PLATFORMS.
-	$(BUILDX) -t $(IMG) .
+docker-buildx: check-IMG ## Build and push the image IMG for all PLATFORMS.
+	$(BUILDX) -t "$(IMG)" .
 
 .PHONY: image
-image: ## Make IMAGES (operator, scorecard, bundle, catalog) as archives in bin/, without Docker.
+image: check-unnamed ## Make IMAGES (operator, scorecard, bundle, catalog) as archives in bin/, without Docker: IMAGE_TAG_BASE, VERSION.
 	$(MAKE_IMAGES) $(IMAGES)
 
 .PHONY: image-push
-image-push: ## Make IMAGES and push them, without Docker.
+image-push: check-unnamed ## Make IMAGES and push them, without Docker: IMAGE_TAG_BASE, VERSION, CERTIFICATES.
 	$(MAKE_IMAGES) -push $(IMAGES)
 
 .PHONY: build-installer
-build-installer: manifests bin/deploy/kustomization.yaml $(KUSTOMIZE) ## Write dist/install.yaml: the CRD and the operator in one file.
+build-installer: bin/deploy/kustomization.yaml manifests $(KUSTOMIZE) ## Write dist/install.yaml: the CRD and the operator (image IMG) in one file.
 	@mkdir -p dist
 	$(KUSTOMIZE) build bin/deploy > dist/install.yaml
 
 .PHONY: chart
-chart: manifests $(KUSTOMIZE) ## Write dist/chart: the Helm chart, with the version VERSION and the image IMG.
-	$(GO) run ./hack/chart -kustomize $(KUSTOMIZE) -version $(VERSION) -image $(IMG) -output dist/chart
+chart: check-IMG manifests $(KUSTOMIZE) ## Write dist/chart: the Helm chart, with the version VERSION and the image IMG.
+	$(GO) run ./hack/chart -kustomize $(KUSTOMIZE) -version "$(VERSION)" -image "$(IMG)" -output dist/chart
 
 # An overlay of its own sets the image, so that deploying another one changes no file under config/.
 .PHONY: bin/deploy/kustomization.yaml
-bin/deploy/kustomization.yaml:
+bin/deploy/kustomization.yaml: check-IMG
 	@mkdir -p $(@D)
-	@image="$(IMG)"; printf 'resources: [%s]\nimages: [{name: controller, newName: "%s", newTag: "%s"}]\n' \
-		"$(call folders,default,$(DEFAULT_PARTS))" "$${image%:*}" "$${image##*:}" > $@
+	@printf 'resources: [%s]\nimages: [%s]\n' "$(call folders,default,$(DEFAULT_PARTS))" '$(call replacement,controller,$(IMG))' > $@
 
 ##@ Operator Lifecycle Manager
 
 .PHONY: bundle
-bundle: manifests bin/bundle/kustomization.yaml $(KUSTOMIZE) $(OPERATOR_SDK) ## Write the bundle: VERSION, CHANNELS, DEFAULT_CHANNEL, IMG, USE_IMAGE_DIGESTS=true.
+bundle: bin/bundle/kustomization.yaml manifests $(KUSTOMIZE) $(OPERATOR_SDK) ## Write the bundle: VERSION, CHANNELS, DEFAULT_CHANNEL, IMG, USE_IMAGE_DIGESTS=true.
 	$(OPERATOR_SDK) generate kustomize manifests -q --interactive=false
 	$(KUSTOMIZE) build bin/bundle > bin/bundle/manifests.yaml
 	@rm -f bin/bundle/before.yaml; test ! -f $(BUNDLE_CSV) || cp $(BUNDLE_CSV) bin/bundle/before.yaml
 	@rm -rf bin/bundle/before && { test ! -d bundle || mv bundle bin/bundle/before; }
 	cat bin/bundle/manifests.yaml | $(OPERATOR_SDK) generate bundle -q --overwrite --version $(VERSION) \
-		--channels $(CHANNELS) --default-channel $(DEFAULT_CHANNEL) $(if $(filter true,$(USE_IMAGE_DIGESTS)),--use-image-digests) || \
+		--channels $(CHANNELS) --default-channel $(DEFAULT_CHANNEL) $(if $(filter true,$(USE_IMAGE_DIGESTS)),--use-image-digests) && \
+		config/manifests/finish-bundle.sh $(BUNDLE_CSV) bin/bundle/before.yaml "$(IMG)" || \
 		{ rm -rf bundle; test ! -d bin/bundle/before || mv bin/bundle/before bundle; exit 1; }
-	@config/manifests/finish-bundle.sh $(BUNDLE_CSV) bin/bundle/before.yaml $(IMG)
 	@$(MAKE) --no-print-directory bundle-validate
 
 .PHONY: bundle-validate
@@ -337,14 +362,13 @@ catalog-push: ## Push the catalog's image CATALOG_IMG.
 
 # With images by digest nothing has to be fetched by a name that may change: only then it fits a mirror.
 .PHONY: bin/bundle/kustomization.yaml
-bin/bundle/kustomization.yaml:
+bin/bundle/kustomization.yaml: check-IMG check-SCORECARD_IMG
 	@mkdir -p $(@D)
 	@printf 'images: [{kind: Configuration, path: stages/tests/image}]\n' > $(@D)/images.yaml
-	@image="$(IMG)"; { printf 'resources: [%s]\nconfigurations: [images.yaml]\nimages:\n' "$(call folders,manifests,$(BUNDLE_PARTS))"; \
-		printf -- '- {name: controller, newName: "%s", newTag: "%s"}\n' "$${image%:*}" "$${image##*:}"; \
-		scorecard="$(SCORECARD_IMG)"; printf -- '- {name: example.com/aiops-operator-scorecard, newName: "%s", newTag: "%s"}\n' "$${scorecard%:*}" "$${scorecard##*:}"; \
+	@{ printf 'resources: [%s]\nconfigurations: [images.yaml]\nimages:\n' "$(call folders,manifests,$(BUNDLE_PARTS))"; \
+		printf -- '- %s\n' '$(call replacement,controller,$(IMG))' '$(call replacement,example.com/aiops-operator-scorecard,$(SCORECARD_IMG))'; \
 		printf 'patches:\n- target: {kind: ClusterServiceVersion}\n  patch: |-\n'; \
-		printf '    - {op: replace, path: /metadata/annotations/containerImage, value: "%s"}\n' "$$image"; \
+		printf '    - {op: replace, path: /metadata/annotations/containerImage, value: "%s"}\n' "$(IMG)"; \
 		printf '    - {op: replace, path: /metadata/annotations/features.operators.openshift.io~1disconnected, value: "%s"}\n' \
 			"$(if $(filter true,$(USE_IMAGE_DIGESTS)),true,false)"; } > $@
 

@@ -7,7 +7,7 @@
 # - stamps the time of the run, so that no two runs agree. Here createdAt is SOURCE_DATE_EPOCH if that is set, what it was in the
 #   file BEFORE if nothing else changed, and else the time of the run.
 set -eu
-csv=$1 before=$2 image=$3
+csv=$1 before=$2 image=${3:?the image}
 
 pinned=$(sed -n "s|.* image: \(${image%:*}@sha256:[0-9a-f]*\)$|\1|p" "$csv" | head -n 1)
 awk -v image="${pinned:-$image}" '

@@ -7,6 +7,7 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"strings"
 	"testing/fstest"
 	"time"
 
@@ -71,7 +72,7 @@ func (r Renderer) substitute(template []byte) ([]byte, standIns, error) {
 		digest, err := name.NewDigest(reference)
 		if err != nil {
 			if tag, err := name.NewTag(reference); err != nil || r.Unpublished[tag] == nil {
-				return nil, standIns{}, fmt.Errorf("%s %w", reference, errUnknownTag)
+				return nil, standIns{}, r.refuse(reference)
 			}
 			continue
 		}
@@ -87,6 +88,18 @@ func (r Renderer) substitute(template []byte) ([]byte, standIns, error) {
 		template = bytes.ReplaceAll(template, []byte(reference), []byte(tag.String()))
 	}
 	return template, out, nil
+}
+
+// refuse says what may stand in the place of a tag that is not known: after a change of the tree's version the template still names
+// the old one.
+func (r Renderer) refuse(reference string) error {
+	var tags []string
+	for tag := range r.Unpublished {
+		tags = append(tags, tag.TagStr())
+	}
+	slices.Sort(tags)
+	return fmt.Errorf("%s %w, or, if it was never published, write %s in its place in catalog/aiops-operator.semver.yaml",
+		reference, errUnknownTag, strings.Join(tags, " or "))
 }
 
 // restore puts what the catalog says of the recorded bundles in the place of what opm says of the images that stood in.
