@@ -154,7 +154,21 @@ func (n *Notify) unknown(name string) *Refusal {
 		name, strings.Join(names, ", "), more)
 }
 
-// Run delivers the notification once. An error means that it may or may not have arrived, and that it is to be sent again.
+// UndeliveredError says that a notification may not have arrived, and why. Its text holds neither an address nor anything that was
+// answered: it is fit for the task.
+type UndeliveredError struct {
+	// Receiver is the name that the step has for the receiver.
+	Receiver string
+	// Cause goes on from the receiver's name, such as: cannot be connected to.
+	Cause string
+}
+
+func (e *UndeliveredError) Error() string {
+	return fmt.Sprintf("receiver %q %s", e.Receiver, e.Cause)
+}
+
+// Run delivers the notification once. An error means that it may or may not have arrived, and that it is to be sent again; one that
+// the receiver is the cause of is an UndeliveredError.
 func (n *Notify) Run(ctx context.Context, request Request) (Outcome, error) {
 	if request.Order == nil || request.Order.ID == "" || request.Task == nil {
 		return Outcome{}, errors.New("notify: there is no recorded order")
@@ -174,10 +188,10 @@ func (n *Notify) Run(ctx context.Context, request Request) (Outcome, error) {
 	}
 	code, err := to.deliver(ctx, client, token, request.Order.ID, body)
 	if err != nil {
-		return Outcome{}, fmt.Errorf("receiver %q: %w", name, err)
+		return Outcome{}, err
 	}
 	if isTransient(code) {
-		return Outcome{}, fmt.Errorf("receiver %q answered with status %d", name, code)
+		return Outcome{}, to.undelivered("answered with status %d", code)
 	}
 	if refusal := refuseStatus(name, code); refusal != nil {
 		return Outcome{Refusal: refusal}, nil
@@ -229,7 +243,7 @@ func (r *receiver) deliver(ctx context.Context, client *http.Client, token, key 
 	defer cancel()
 	httpRequest, err := http.NewRequestWithContext(bounded, http.MethodPost, r.URL, bytes.NewReader(body))
 	if err != nil {
-		return 0, errors.New("its URL is not valid")
+		return 0, r.undelivered("has a URL that is not valid")
 	}
 	for key, value := range r.Headers {
 		httpRequest.Header.Set(key, value)
@@ -252,7 +266,7 @@ func (r *receiver) deliver(ctx context.Context, client *http.Client, token, key 
 // unreachable names the kind of failure only: the errors of package http hold the URL, and the URL may hold a secret.
 func (r *receiver) unreachable(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
-		return ctx.Err()
+		return fmt.Errorf("tell receiver %q: %w", r.Name, ctx.Err())
 	}
 	var (
 		asURL       *url.Error
@@ -262,15 +276,19 @@ func (r *receiver) unreachable(ctx context.Context, err error) error {
 	)
 	switch {
 	case errors.As(err, &asURL) && asURL.Timeout():
-		return fmt.Errorf("no answer within %s", r.Timeout)
+		return r.undelivered("did not answer within %s", r.Timeout)
 	case errors.As(err, &resolving):
-		return errors.New("its host name cannot be resolved")
+		return r.undelivered("has a host name that cannot be resolved")
 	case errors.As(err, &certificate):
-		return errors.New("its certificate is not trusted: check caFile")
+		return r.undelivered("has a certificate that is not trusted: check caFile")
 	case errors.As(err, &connecting):
-		return errors.New("it cannot be connected to")
+		return r.undelivered("cannot be connected to")
 	}
-	return errors.New("the connection failed")
+	return r.undelivered("broke off the connection")
+}
+
+func (r *receiver) undelivered(format string, arguments ...any) error {
+	return &UndeliveredError{Receiver: r.Name, Cause: fmt.Sprintf(format, arguments...)}
 }
 
 func notificationOf(request Request) Notification {

@@ -162,18 +162,19 @@ func TestNotifyUnreachable(t *testing.T) {
 		receiver Receiver
 		want     string
 	}{
-		"slow":           {Receiver{URL: slow.URL + "/" + secret, Timeout: 20 * time.Millisecond}, "no answer within 20ms"},
-		"not trusted":    {Receiver{URL: strange.URL + "/" + secret}, "certificate is not trusted"},
-		"nobody listens": {Receiver{URL: closed.URL + "/" + secret}, "cannot be connected to"},
-		"no URL":         {Receiver{URL: "http://[" + secret}, "URL is not valid"},
+		"slow":           {Receiver{URL: slow.URL + "/" + secret, Timeout: 20 * time.Millisecond}, `receiver "default" did not answer within 20ms`},
+		"not trusted":    {Receiver{URL: strange.URL + "/" + secret}, `receiver "default" has a certificate that is not trusted: check caFile`},
+		"nobody listens": {Receiver{URL: closed.URL + "/" + secret}, `receiver "default" cannot be connected to`},
+		"no URL":         {Receiver{URL: "http://[" + secret}, `receiver "default" has a URL that is not valid`},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			test.receiver.Name = "default"
 			notify := NewNotify(test.receiver)
 			_, err := notify.Run(t.Context(), notifyRequest(nil))
-			if err == nil || !strings.Contains(err.Error(), test.want) {
-				t.Fatalf("Run: %v, want an error with %q", err, test.want)
+			var undelivered *UndeliveredError
+			if !errors.As(err, &undelivered) || undelivered.Error() != test.want {
+				t.Fatalf("Run: %v, want it undelivered: %s", err, test.want)
 			}
 			for unwrapped := err; unwrapped != nil; unwrapped = errors.Unwrap(unwrapped) {
 				if strings.Contains(unwrapped.Error(), secret) {

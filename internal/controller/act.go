@@ -2,6 +2,7 @@ package controller
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -167,7 +168,7 @@ func (r *Reconciler) run(ctx context.Context, p *pass, gate *runbook.Gate) (runb
 			return runbook.Decision{}, nil
 		}
 		if err != nil {
-			return r.unknownOutcome(p, gate, err)
+			return r.unknownOutcome(ctx, p, gate, err)
 		}
 		r.memory.setOutcome(p.key, gate.Order.ID, result)
 		outcome = &result
@@ -204,11 +205,23 @@ func (r *Reconciler) runBounded(ctx context.Context, p *pass, act action.Action,
 }
 
 // unknownOutcome tries the same order again until its deadline; after that it is verified and never repeated.
-func (r *Reconciler) unknownOutcome(p *pass, gate *runbook.Gate, err error) (runbook.Decision, error) {
-	if p.now.Before(gate.Order.DeadlineTime.Or(p.now)) {
-		return runbook.Decision{}, wrap("run order "+gate.Order.ID+" of", p, err)
+func (r *Reconciler) unknownOutcome(ctx context.Context, p *pass, gate *runbook.Gate, err error) (runbook.Decision, error) {
+	if !p.now.Before(gate.Order.DeadlineTime.Or(p.now)) {
+		return runbook.Executed(gate.Input, runbook.Execution{After: gate.Target.Image(), Interrupted: true}), nil
 	}
-	return runbook.Executed(gate.Input, runbook.Execution{After: gate.Target.Image(), Interrupted: true}), nil
+	if undelivered, ok := errors.AsType[*action.UndeliveredError](err); ok {
+		return undeliveredDecision(ctx, gate, undelivered), nil
+	}
+	return runbook.Decision{}, wrap("run order "+gate.Order.ID+" of", p, err)
+}
+
+// undeliveredDecision says on the task what keeps a message from its receiver, and in the log whenever that is something new.
+func undeliveredDecision(ctx context.Context, gate *runbook.Gate, undelivered *action.UndeliveredError) runbook.Decision {
+	decision := runbook.Undelivered(gate.Input, undelivered.Error())
+	if said := gate.Task.Status.Decision; said == nil || said.Message != decision.Status.Decision.Message {
+		logf.FromContext(ctx).Error(undelivered, "Failed to deliver a message, which is sent again until the order's deadline", "order", gate.Order.ID)
+	}
+	return decision
 }
 
 func wrap(doing string, p *pass, err error) error {

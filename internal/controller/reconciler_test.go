@@ -6,12 +6,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-logr/logr/funcr"
 	"github.com/prometheus/client_golang/prometheus"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	clocktesting "k8s.io/utils/clock/testing"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
 	aiopsv1 "github.com/example/aiops-operator/api/v1"
 	"github.com/example/aiops-operator/internal/action"
@@ -172,5 +174,57 @@ func TestAPlanThatFailsIsSaidOnTheObject(t *testing.T) {
 	}
 	if want := "Restart could not be planned: the API server answered with an error, which the operator's log names. It is tried again until the step's timeout"; decision.Message != want {
 		t.Errorf("message = %q, want %q", decision.Message, want)
+	}
+}
+
+// undeliverable is a Notify that fails.
+type undeliverable struct {
+	action.Action
+	failure error
+}
+
+func (undeliverable) Type() aiopsv1.ActionType { return aiopsv1.ActionNotify }
+
+func (u undeliverable) Run(context.Context, action.Request) (action.Outcome, error) {
+	return action.Outcome{}, u.failure
+}
+
+func TestAMessageThatDoesNotArriveIsSaidOncePerCause(t *testing.T) {
+	task := webTask()
+	task.Spec.Action = ""
+	task.Spec.Steps = []aiopsv1.Step{{Name: "note", Action: aiopsv1.ActionNotify}}
+	deadline := aiopsv1.NewTime(noon().Add(5 * time.Minute))
+	task.Status.Order = &aiopsv1.Order{ID: "order", StepName: "note", Action: "Notify", State: aiopsv1.OrderRecorded, DeadlineTime: &deadline}
+	var lines []string
+	ctx := logf.IntoContext(t.Context(), funcr.New(func(_, line string) { lines = append(lines, line) }, funcr.Options{}))
+	refused := &action.UndeliveredError{Receiver: "default", Cause: "cannot be connected to"}
+	busy := &action.UndeliveredError{Receiver: "default", Cause: "answered with status 503"}
+	unknown := errors.New("the process ends")
+	for _, try := range []struct {
+		failure error
+		message string
+		err     error
+		lines   int
+	}{
+		{refused, `Receiver "default" cannot be connected to; tried again until 2026-01-01T12:05:00Z`, nil, 1},
+		{refused, `Receiver "default" cannot be connected to; tried again until 2026-01-01T12:05:00Z`, nil, 1},
+		{busy, `Receiver "default" answered with status 503; tried again until 2026-01-01T12:05:00Z`, nil, 2},
+		{unknown, "", unknown, 2},
+	} {
+		r := &Reconciler{Actions: action.NewSet(undeliverable{failure: try.failure}), Messages: make(chan struct{}, 1), MessageTimeout: time.Minute}
+		p := &pass{key: keyOf(task), now: noon(), task: task, state: &target.State{UID: "u"}}
+		gate := &runbook.Gate{Order: *task.Status.Order, Input: runbook.Input{
+			Now: noon(), Task: task, Plan: runbook.PlanOf(&task.Spec), Target: &runbook.Target{Summary: "Deployment/web", UID: "u", Replicas: 1}}}
+		decision, err := r.run(ctx, p, gate)
+		if !errors.Is(err, try.err) || len(lines) != try.lines {
+			t.Fatalf("%v: error %v and lines %q, want %v and %d lines", try.failure, err, lines, try.err, try.lines)
+		}
+		if err != nil {
+			continue
+		}
+		if got := decision.Status.Decision.Message; got != try.message {
+			t.Errorf("message %q, want %q", got, try.message)
+		}
+		task.Status = decision.Status
 	}
 }

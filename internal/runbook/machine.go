@@ -14,6 +14,8 @@ const (
 	planRetry = time.Minute
 	// waitRetry is how soon a step that waits for something without an event (a budget, a quota) is planned again.
 	waitRetry = 15 * time.Second
+	// deliverRetry is how soon a message that did not arrive is sent again: the next step waits for it.
+	deliverRetry = 2 * time.Second
 	// waitPromise is the time that is shown for the end of a wait that nobody knows the end of. It is looked at much sooner; what is shown
 	// is written, and so must not move each time.
 	waitPromise = 5 * time.Minute

@@ -218,6 +218,20 @@ func Held(in Input, problem Problem) Decision {
 	return m.finish()
 }
 
+// Undelivered says why the recorded message may not have arrived yet. It is sent again until the order's deadline; each try that ends
+// in the same way says the same, and so is not written.
+func Undelivered(in Input, cause string) Decision {
+	m := newMachine(in)
+	order := m.recordedOrder()
+	if order == nil {
+		m.keep()
+		return m.finish()
+	}
+	m.say(aiopsv1.PhaseActing, aiopsv1.ReasonActionFailed, fmt.Sprintf("%s; tried again until %s", upperFirst(cause), clock(order.DeadlineTime.Or(in.Now))))
+	m.at(m.in.Now.Add(deliverRetry))
+	return m.finish()
+}
+
 // keep says again what the status says.
 func (m *machine) keep() {
 	m.phase = m.in.Task.Status.Phase

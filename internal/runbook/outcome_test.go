@@ -19,6 +19,7 @@ func TestAResultThatWasWrittenIsNotCountedAgain(t *testing.T) {
 		"Executed":        Executed(s.input(), Execution{After: s.target.Image()}),
 		"Withdrawn":       Withdrawn(s.input(), problem),
 		"RefusedByAction": RefusedByAction(s.input(), Refusal{Problem: problem}),
+		"Undelivered":     Undelivered(s.input(), "late"),
 	} {
 		if difference := cmp.Diff(s.task.Status, decision.Status); difference != "" || len(decision.Events) > 0 {
 			t.Errorf("%s changed the status (-before +after):\n%s\nevents %+v", name, difference, decision.Events)
@@ -157,6 +158,37 @@ func TestOrdersThatStepBackForEachOtherComeBackAtDifferentTimes(t *testing.T) {
 	}
 	if one, other := until("a"), until("b"); one.Equal(other) {
 		t.Errorf("both come back at %s", one)
+	}
+}
+
+// TestAMessageThatDoesNotArriveSaysSo also proves I5 for it: trying again is not worth a write, and another cause is.
+func TestAMessageThatDoesNotArriveSaysSo(t *testing.T) {
+	s := newStory(t, specOf(step("note", aiopsv1.ActionNotify)))
+	cause, tries := `receiver "default" cannot be connected to`, 0
+	s.outcome = func(*aiopsv1.Order) Decision {
+		tries++
+		return Undelivered(s.input(), cause)
+	}
+	s.breach()
+	s.wait(70 * time.Second)
+	message := func() string { return s.task.Status.Decision.Message }
+	if want := `Receiver "default" cannot be connected to; tried again until 2026-01-01T03:06:00Z`; message() != want || s.task.Status.Phase != aiopsv1.PhaseActing {
+		t.Errorf("%s %q, want Acting %q", s.task.Status.Phase, message(), want)
+	}
+	s.writes, tries = 0, 0
+	s.wait(time.Minute)
+	if tries < 20 || s.writes != 0 {
+		t.Errorf("%d tries and %d writes in a minute with one cause, want one each 2s and none", tries, s.writes)
+	}
+	cause = `receiver "default" answered with status 503`
+	s.wait(time.Minute)
+	if want := `Receiver "default" answered with status 503; tried again until 2026-01-01T03:06:00Z`; message() != want || s.writes != 1 {
+		t.Errorf("%q after %d writes, want %q after 1", message(), s.writes, want)
+	}
+	s.outcome = nil
+	s.wait(10 * time.Second)
+	if len(s.runs) != 1 || s.task.Status.History[0].Result != aiopsv1.ResultDone {
+		t.Errorf("runs %v, history %s, want it delivered once", s.runs, encode(s.task.Status.History))
 	}
 }
 
