@@ -2,13 +2,16 @@ package harness
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
@@ -42,9 +45,24 @@ func Inventory(ctx context.Context, config *rest.Config) ([]string, error) {
 	return out, nil
 }
 
-// Added returns what is in after and not in before.
-func Added(before, after []string) []string {
-	return slices.DeleteFunc(slices.Clone(after), func(name string) bool { return slices.Contains(before, name) })
+// CompleteInventory returns the inventory as soon as all kinds can be listed, which takes a moment after one came or went.
+func CompleteInventory(ctx context.Context, config *rest.Config) ([]string, error) {
+	var out []string
+	var last error
+	err := wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
+		out, last = Inventory(ctx, config)
+		return last == nil, nil
+	})
+	if err != nil {
+		return nil, errors.Join(err, last)
+	}
+	return out, nil
+}
+
+// AddedSince returns what is in the cluster now and was not in the inventory before. It fails as Inventory does.
+func AddedSince(ctx context.Context, config *rest.Config, before []string) ([]string, error) {
+	now, err := Inventory(ctx, config)
+	return slices.DeleteFunc(now, func(name string) bool { return slices.Contains(before, name) }), err
 }
 
 // listable returns the resources that hold objects of their own which do not come and go by themselves.

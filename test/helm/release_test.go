@@ -269,19 +269,16 @@ func podUIDs(ctx context.Context, of *appsv1.Deployment) []string {
 // snapshot returns every object of the cluster, as soon as all kinds can be listed.
 func snapshot(ctx context.Context) []string {
 	GinkgoHelper()
-	var out []string
-	Eventually(func() (err error) {
-		out, err = harness.Inventory(ctx, kubernetes.Config())
-		return err
-	}).Should(Succeed())
+	out, err := harness.CompleteInventory(ctx, kubernetes.Config())
+	Expect(err).NotTo(HaveOccurred())
 	return out
 }
 
 // added returns, for Eventually, what there is now and was not before, without what the workload's controllers make.
 func added(ctx context.Context, before []string) func() ([]string, error) {
 	return func() ([]string, error) {
-		now, err := harness.Inventory(ctx, kubernetes.Config())
-		return slices.DeleteFunc(harness.Added(before, now), func(object string) bool {
+		now, err := harness.AddedSince(ctx, kubernetes.Config(), before)
+		return slices.DeleteFunc(now, func(object string) bool {
 			return strings.Contains(object, " shop-") && !strings.HasPrefix(object, "aitasks.")
 		}), err
 	}

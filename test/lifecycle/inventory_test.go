@@ -12,18 +12,12 @@ import (
 // inventory returns every object of the cluster, as soon as all kinds can be listed.
 func inventory(ctx context.Context) []string {
 	GinkgoHelper()
-	var out []string
-	Eventually(func() (err error) {
-		out, err = harness.Inventory(ctx, kubernetes.Config())
-		return err
-	}).Should(Succeed())
+	out, err := harness.CompleteInventory(ctx, kubernetes.Config())
+	Expect(err).NotTo(HaveOccurred())
 	return out
 }
 
 // added returns, for Eventually, what there is now and was not before.
 func added(ctx context.Context, before []string) func() ([]string, error) {
-	return func() ([]string, error) {
-		now, err := harness.Inventory(ctx, kubernetes.Config())
-		return harness.Added(before, now), err
-	}
+	return func() ([]string, error) { return harness.AddedSince(ctx, kubernetes.Config(), before) }
 }
