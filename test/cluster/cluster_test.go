@@ -160,6 +160,7 @@ var _ = Describe("A cluster", func() {
 	It("hangs while frozen and goes on afterwards", func(ctx SpecContext) {
 		thaw, err := shared.Freeze("kube-apiserver")
 		Expect(err).NotTo(HaveOccurred())
+		DeferCleanup(thaw) // The other specs share this cluster.
 		short, cancel := context.WithTimeout(ctx, 500*time.Millisecond)
 		defer cancel()
 		Expect(createConfigMap(short, client, "lost")).To(MatchError(context.DeadlineExceeded))

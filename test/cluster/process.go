@@ -200,3 +200,18 @@ func (p *process) signal(what syscall.Signal) error {
 	}
 	return nil
 }
+
+// freeze stops the process and returns when it does not run any more. A stop signal takes its time on a busy machine.
+func (p *process) freeze() error {
+	if err := p.signal(syscall.SIGSTOP); err != nil {
+		return err
+	}
+	deadline := time.Now().Add(10 * time.Second)
+	for !stopped(p.number) {
+		if time.Now().After(deadline) || !p.running() {
+			return fmt.Errorf("%s (process %d) did not stop", p.name, p.number)
+		}
+		p.waitBriefly()
+	}
+	return nil
+}

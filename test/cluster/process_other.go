@@ -29,3 +29,9 @@ func startTime(number int) (string, error) {
 	}
 	return started, nil
 }
+
+// stopped says that a process does not run.
+func stopped(number int) bool {
+	printed, err := exec.Command("ps", "-o", "state=", "-p", strconv.Itoa(number)).Output()
+	return err == nil && strings.HasPrefix(strings.TrimSpace(string(printed)), "T")
+}
