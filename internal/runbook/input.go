@@ -124,6 +124,8 @@ const (
 	EventRequestRefused = "RequestRefused"
 	EventInvalidSpec    = "InvalidSpec"
 	EventSignalUnknown  = "SignalUnknown"
+
+	EventThresholdUnreachable = "ThresholdUnreachable"
 )
 
 // Decision is the next status and what is to be done beside writing it.

@@ -224,18 +224,30 @@ func (m *machine) transitionTime(next aiopsv1.Condition) *aiopsv1.Time {
 	return aiopsv1.TimePointer(m.in.Now)
 }
 
-// tellConditions tells of a spec that stopped being valid and of a signal that went silent.
+// tellConditions tells of a spec that stopped being valid, of a threshold that cannot be reached and of a signal that went silent.
 func (m *machine) tellConditions(conditions []aiopsv1.Condition) {
 	ready := conditionOf(conditions, aiopsv1.ConditionReady)
 	before := conditionOf(m.in.Task.Status.Conditions, aiopsv1.ConditionReady)
 	if m.phase == aiopsv1.PhaseFailed && (before == nil || before.Message != ready.Message) {
 		m.event(Event{Warning: true, Reason: EventInvalidSpec, Action: "Validate", Message: ready.Message})
 	}
+	if m.phase != aiopsv1.PhaseFailed && becameUnreachable(before, ready) {
+		m.event(Event{Warning: true, Reason: EventThresholdUnreachable, Action: "Validate", Message: ready.Message})
+	}
 	signal := conditionOf(conditions, aiopsv1.ConditionSignalAvailable)
 	before = conditionOf(m.in.Task.Status.Conditions, aiopsv1.ConditionSignalAvailable)
 	if signal != nil && signal.Status == "False" && (before == nil || before.Status != "False") {
 		m.event(Event{Warning: true, Reason: EventSignalUnknown, Action: "Measure", Message: signal.Reason + ": " + signal.Message})
 	}
+}
+
+// becameUnreachable says that the threshold was not known to be out of reach, or that the spec was changed and it still is. That the
+// target has another number of replicas, and still too few, is no news.
+func becameUnreachable(before, ready *aiopsv1.Condition) bool {
+	if ready.Reason != aiopsv1.ReasonThresholdUnreachable {
+		return false
+	}
+	return before == nil || before.Reason != ready.Reason || before.ObservedGeneration != ready.ObservedGeneration && before.Message != ready.Message
 }
 
 func (m *machine) readyCondition() aiopsv1.Condition {

@@ -1,11 +1,13 @@
 package runbook
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	aiopsv1 "github.com/example/aiops-operator/api/v1"
 )
@@ -333,6 +335,62 @@ func TestAnInvalidSpecIsToldOncePerMessage(t *testing.T) {
 	s.wantWords("+0s Failed/AlwaysBreached", "+0s warning InvalidSpec", "+3600s warning InvalidSpec")
 	if s.task.Status.Signals != nil {
 		t.Errorf("signals %+v, want none", s.task.Status.Signals)
+	}
+}
+
+// TestAThresholdOutOfReachIsToldOnce: such a task looks healthy and would never act.
+func TestAThresholdOutOfReachIsToldOnce(t *testing.T) {
+	restart := func(s *story) { s.observation = Observation{} }
+	edit := func(threshold int64) func(*story) {
+		return func(s *story) {
+			s.task.Generation++
+			s.task.Spec.Threshold = pointer(threshold)
+		}
+	}
+	replicas := func(number int32) func(*story) {
+		return func(s *story) { s.target.Replicas, s.target.AvailablePods = number, number }
+	}
+	const first = "+0s warning ThresholdUnreachable: threshold 5 can never be reached: Deployment/web has 3 replicas. Write 3 or less"
+	tests := map[string]struct {
+		threshold int64
+		// then happens an hour later.
+		then []func(*story)
+		want []string
+	}{
+		"from the start":                        {5, nil, []string{first}},
+		"within reach":                          {3, nil, nil},
+		"the operator is restarted":             {5, []func(*story){restart}, []string{first}},
+		"fewer replicas than before":            {5, []func(*story){replicas(2)}, []string{first}},
+		"enough replicas":                       {5, []func(*story){replicas(5)}, []string{first}},
+		"something else of the spec is changed": {5, []func(*story){edit(5)}, []string{first}},
+		"a threshold that is no better": {5, []func(*story){edit(4)}, []string{first,
+			"+3600s warning ThresholdUnreachable: threshold 4 can never be reached: Deployment/web has 3 replicas. Write 3 or less"}},
+		"no longer within reach": {3, []func(*story){replicas(2)}, []string{
+			"+3600s warning ThresholdUnreachable: threshold 3 can never be reached: Deployment/web has 2 replicas. Write 2 or less"}},
+		"once more out of reach": {5, []func(*story){replicas(5), replicas(4)}, []string{first,
+			"+7200s warning ThresholdUnreachable: threshold 5 can never be reached: Deployment/web has 4 replicas. Write 4 or less"}},
+		"invalid for good": {-1, nil, []string{
+			"+0s warning InvalidSpec: signals[\"default\"].threshold: AtMost -1 is never reached, since UnavailableReplicas is never below 0: write 0 or more"}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			spec := specOf(step("restart", aiopsv1.ActionRestart))
+			spec.Threshold = pointer(test.threshold)
+			if test.threshold < 0 {
+				spec.Threshold, spec.Signals = nil, []aiopsv1.Signal{{Name: "default", Type: aiopsv1.SignalUnavailableReplicas,
+					Comparison: aiopsv1.ComparisonAtMost, Threshold: pointer(test.threshold)}}
+			}
+			s := newStory(t, spec)
+			s.wait(time.Hour)
+			for _, happens := range test.then {
+				happens(s)
+				s.wait(time.Hour)
+			}
+			got := slices.DeleteFunc(s.log, func(line string) bool { return !strings.Contains(line, " warning ") })
+			if difference := cmp.Diff(test.want, got, cmpopts.EquateEmpty()); difference != "" {
+				t.Errorf("told (-want +got):\n%s", difference)
+			}
+		})
 	}
 }
 
