@@ -53,15 +53,42 @@ func (r *Reconciler) follow(ctx context.Context, p *pass, gate *runbook.Gate, pa
 	case runbook.PassageHold:
 		return runbook.Held(gate.Input, problem), nil
 	case runbook.PassageWithdraw:
+		if err := r.lookForStamp(ctx, p, gate); err != nil {
+			return runbook.Decision{}, err
+		}
 		return runbook.Withdrawn(gate.Input, problem), nil
 	case runbook.PassageRefuse:
-		return runbook.RefusedByAction(gate.Input, *gate.Refusal()), nil
+		return r.refused(ctx, p, gate, *gate.Refusal())
 	case runbook.PassageInterrupt:
 		return runbook.Executed(gate.Input, runbook.Execution{After: gate.Target.Image(), Interrupted: true}), nil
 	case runbook.PassageRun:
 		return r.run(ctx, p, gate)
 	}
 	return runbook.Decision{}, fmt.Errorf("follow the gate of AITask %s: passage %q is not known", p.key, passage)
+}
+
+func (r *Reconciler) refused(ctx context.Context, p *pass, gate *runbook.Gate, refusal runbook.Refusal) (runbook.Decision, error) {
+	if err := r.lookForStamp(ctx, p, gate); err != nil {
+		return runbook.Decision{}, err
+	}
+	return runbook.RefusedByAction(gate.Input, refusal), nil
+}
+
+// lookForStamp reads the target once more before it is written that an order did not run. Another operator that believes to be the leader
+// may have run it while the gate was open, and what that changed, such as a signal that is healthy again, is then what speaks against the
+// order. An action leaves its stamp before anything else of it can be seen.
+func (r *Reconciler) lookForStamp(ctx context.Context, p *pass, gate *runbook.Gate) error {
+	if gate.Target == nil || gate.Target.LastOrder == gate.Order.ID {
+		return nil
+	}
+	state, err := r.Resolver.ResolveLive(ctx, p.ref, p.now)
+	if targetProblem(p.ref, err) != nil {
+		return nil // nothing is left that could bear a stamp
+	}
+	if err == nil && state.LastOrder == gate.Order.ID {
+		p.state, gate.Target = &state, runbookTarget(state, gate.Task.Status.Order)
+	}
+	return wrap("resolve the target of", p, err)
 }
 
 // openGate reads the task, its target and the other tasks of the target from the API server, measures again and plans again.
@@ -176,7 +203,7 @@ func (r *Reconciler) run(ctx context.Context, p *pass, gate *runbook.Gate) (runb
 	gate.Now = r.Clock.Now()
 	p.now = gate.Now
 	if outcome.Refusal != nil {
-		return runbook.RefusedByAction(gate.Input, *runbookRefusal(outcome.Refusal)), nil
+		return r.refused(ctx, p, gate, *runbookRefusal(outcome.Refusal))
 	}
 	return runbook.Executed(gate.Input, runbook.Execution{After: outcome.After, Message: outcome.Message}), nil
 }

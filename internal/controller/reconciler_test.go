@@ -228,3 +228,44 @@ func TestAMessageThatDoesNotArriveIsSaidOncePerCause(t *testing.T) {
 		task.Status = decision.Status
 	}
 }
+
+// refusing is a Restart that finds nothing to do.
+type refusing struct{ action.Action }
+
+func (refusing) Type() aiopsv1.ActionType { return aiopsv1.ActionRestart }
+
+func (refusing) Run(context.Context, action.Request) (action.Outcome, error) {
+	return action.Outcome{Refusal: &action.Refusal{Reason: aiopsv1.ReasonNothingToEvict, Message: "nothing is left to do"}}, nil
+}
+
+func TestAnOrderThatAnotherOperatorRanIsNotSaidNotToHaveRun(t *testing.T) {
+	problem := runbook.Problem{Reason: aiopsv1.ReasonSignalHealthy, Message: "the signal was healthy again before the step ran"}
+	refusal := &runbook.Refusal{Problem: runbook.Problem{Reason: aiopsv1.ReasonNoEarlierRevision, Message: "there is nothing to go back to"}}
+	for passage, notRun := range map[runbook.Passage]string{
+		runbook.PassageWithdraw: aiopsv1.ResultWithdrawn,
+		runbook.PassageRefuse:   aiopsv1.ResultRefused,
+		runbook.PassageRun:      aiopsv1.ResultRefused,
+	} {
+		for lastOrder, want := range map[string]string{"order": aiopsv1.ResultCancelled, "": notRun} {
+			t.Run(string(passage)+"/"+lastOrder, func(t *testing.T) {
+				task := webTask()
+				task.Status.Order = &aiopsv1.Order{ID: "order", StepName: "default", Action: "Restart", State: aiopsv1.OrderRecorded}
+				r := &Reconciler{
+					Actions: action.NewSet(refusing{}), Clock: clocktesting.NewFakePassiveClock(noon()),
+					Resolver: fixedState{target.State{UID: "u", LastOrder: lastOrder}},
+				}
+				p := &pass{key: keyOf(task), now: noon(), task: task, state: &target.State{UID: "u"}}
+				gate := &runbook.Gate{Order: *task.Status.Order, Input: runbook.Input{
+					Now: noon(), Task: task, Plan: runbook.PlanOf(&task.Spec), Target: &runbook.Target{Summary: "Deployment/web", UID: "u", Replicas: 1},
+					Proposals: []runbook.Proposal{{StepName: "default", Refusal: refusal}}}}
+				decision, err := r.follow(t.Context(), p, gate, passage, problem)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if got := decision.Status.History[0].Result; got != want {
+					t.Errorf("result %s, want %s", got, want)
+				}
+			})
+		}
+	}
+}
