@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"reflect"
 	"strings"
+	"sync"
 
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 )
@@ -17,8 +18,28 @@ import (
 // loses nothing of what the newer one wrote.
 type UnknownFields string
 
-// readKnown decodes data into known, a struct of plain fields, and returns the fields that it does not have.
-func readKnown[T any](data []byte, known *T) (UnknownFields, error) {
+// The names of the fields of each element. A type does not change while the program runs, and elements are read by the thousand.
+//
+//nolint:gochecknoglobals // functions without a state that anybody could change
+var (
+	conditionFields    = sync.OnceValue(fieldsOf[Condition])
+	signalStatusFields = sync.OnceValue(fieldsOf[SignalStatus])
+	historyEntryFields = sync.OnceValue(fieldsOf[HistoryEntry])
+)
+
+// fieldsOf returns the names that the fields of a struct of plain fields have in JSON.
+func fieldsOf[T any]() []string {
+	var names []string
+	for _, field := range reflect.VisibleFields(reflect.TypeFor[T]()) {
+		if name, _, _ := strings.Cut(field.Tag.Get("json"), ","); name != "-" {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// readKnown decodes data into known, a struct of plain fields with these names, and returns the fields that it does not have.
+func readKnown(data []byte, known any, names []string) (UnknownFields, error) {
 	if err := utiljson.Unmarshal(data, known); err != nil {
 		return "", err
 	}
@@ -26,9 +47,7 @@ func readKnown[T any](data []byte, known *T) (UnknownFields, error) {
 	if err := json.Unmarshal(data, &fields); err != nil {
 		return "", err
 	}
-	kind := reflect.TypeFor[T]()
-	for i := range kind.NumField() {
-		name, _, _ := strings.Cut(kind.Field(i).Tag.Get("json"), ",")
+	for _, name := range names {
 		delete(fields, name)
 	}
 	if len(fields) == 0 {
@@ -56,7 +75,7 @@ func (u UnknownFields) write(known any) ([]byte, error) {
 // UnmarshalJSON reads a condition and keeps the fields that this version does not know.
 func (c *Condition) UnmarshalJSON(data []byte) (err error) {
 	type plain Condition
-	c.Unknown, err = readKnown(data, (*plain)(c))
+	c.Unknown, err = readKnown(data, (*plain)(c), conditionFields())
 	return err
 }
 
@@ -69,7 +88,7 @@ func (c Condition) MarshalJSON() ([]byte, error) {
 // UnmarshalJSON reads a verdict and keeps the fields that this version does not know.
 func (s *SignalStatus) UnmarshalJSON(data []byte) (err error) {
 	type plain SignalStatus
-	s.Unknown, err = readKnown(data, (*plain)(s))
+	s.Unknown, err = readKnown(data, (*plain)(s), signalStatusFields())
 	return err
 }
 
@@ -82,7 +101,7 @@ func (s SignalStatus) MarshalJSON() ([]byte, error) {
 // UnmarshalJSON reads a finished order and keeps the fields that this version does not know.
 func (h *HistoryEntry) UnmarshalJSON(data []byte) (err error) {
 	type plain HistoryEntry
-	h.Unknown, err = readKnown(data, (*plain)(h))
+	h.Unknown, err = readKnown(data, (*plain)(h), historyEntryFields())
 	return err
 }
 

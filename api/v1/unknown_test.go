@@ -3,6 +3,7 @@ package v1
 import (
 	"encoding/json"
 	"reflect"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -30,6 +31,7 @@ func TestElementsOfListsKeepUnknownFields(t *testing.T) {
 			`{"id":"1","result":"Done","by":"jane","undone":true}`,
 		},
 		"and nothing else":                   {&HistoryEntry{}, `{"by":"jane"}`, `{"by":"jane"}`, `{"by":"jane"}`},
+		"by the name that none has":          {&Condition{}, `{"type":"Ready","-":1}`, `{"-":1}`, `{"type":"Ready","-":1}`},
 		"that differ in case alone":          {&HistoryEntry{}, `{"id":"1","ID":"2"}`, `{"ID":"2"}`, `{"id":"1","ID":"2"}`},
 		"not those that are known and empty": {&HistoryEntry{}, `{"id":"1","message":""}`, "", `{"id":"1"}`},
 	} {
@@ -76,6 +78,25 @@ func TestEveryElementOfAListInStatusKeepsUnknownFields(t *testing.T) {
 	if difference := cmp.Diff([]string{"Condition", "SignalStatus", "HistoryEntry"}, elements); difference != "" {
 		t.Errorf("structs in lists (-want +got):\n%s", difference)
 	}
+}
+
+// A field that is known and counts as unknown as well would be written twice.
+func TestNoKnownFieldOfAnElementCountsAsUnknown(t *testing.T) {
+	visitElements(reflect.TypeFor[AITaskStatus](), false, func(element reflect.Type) {
+		for _, field := range reflect.VisibleFields(element) {
+			name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+			if name == "-" {
+				continue
+			}
+			into := reflect.New(element)
+			if err := json.Unmarshal([]byte(`{"`+name+`":null}`), into.Interface()); err != nil {
+				t.Errorf("%s: %v", element, err)
+			}
+			if unknown := into.Elem().FieldByName("Unknown").String(); unknown != "" {
+				t.Errorf("%s does not know its own fields %s: see unknown.go", element, unknown)
+			}
+		}
+	})
 }
 
 // visitElements calls visit with each struct that is, or is part of, an element of a list.
