@@ -90,6 +90,7 @@ func run(ctx context.Context, given flags) error {
 	}
 	mgr, err := operator.New(ctx, operator.Options{
 		Config:                  kubeconfig,
+		Version:                 version,
 		Logger:                  logf.Log,
 		Clock:                   clock.RealClock{},
 		Endpoints:               endpoints(settings),

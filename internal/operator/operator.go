@@ -5,7 +5,6 @@ package operator
 import (
 	"context"
 	"fmt"
-	"net/http"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -23,7 +22,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	ctrlconfig "sigs.k8s.io/controller-runtime/pkg/config"
-	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
@@ -54,8 +52,10 @@ const (
 type Options struct {
 	// Config says how the API server is reached. Required.
 	Config *rest.Config
-	Logger logr.Logger
-	Clock  clock.Clock
+	// Version is what messages call this operator.
+	Version string
+	Logger  logr.Logger
+	Clock   clock.Clock
 
 	Endpoints []signal.PrometheusEndpoint
 	Receivers []action.Receiver
@@ -93,7 +93,7 @@ func New(ctx context.Context, options Options) (ctrl.Manager, error) {
 	if err := reconciler.SetupWithManager(ctx, mgr, options.Concurrency); err != nil {
 		return nil, fmt.Errorf("set up the controller: %w", err)
 	}
-	return mgr, addProbes(mgr)
+	return newProcess(ctx, mgr, options)
 }
 
 func newManager(options Options, skew *controller.ClockSkew) (ctrl.Manager, error) {
@@ -119,7 +119,7 @@ func newManager(options Options, skew *controller.ClockSkew) (ctrl.Manager, erro
 		RetryPeriod:                   &retry,
 		GracefulShutdownTimeout:       &shutdown,
 		Metrics:                       options.Metrics,
-		HealthProbeBindAddress:        options.ProbeAddress,
+		HealthProbeBindAddress:        "0", // the process serves them, since before the manager starts
 		Controller:                    ctrlconfig.Controller{SkipNameValidation: &options.SharedProcess},
 	})
 	if err != nil {
@@ -229,23 +229,4 @@ func names(options Options) runbook.Names {
 		out.Receivers = append(out.Receivers, options.Receivers[i].Name)
 	}
 	return out
-}
-
-// addProbes says alive while the process runs, and ready once the caches are filled.
-func addProbes(mgr ctrl.Manager) error {
-	if err := mgr.AddHealthzCheck("ping", healthz.Ping); err != nil {
-		return fmt.Errorf("add the liveness probe: %w", err)
-	}
-	synced := func(request *http.Request) error {
-		ctx, cancel := context.WithTimeout(request.Context(), time.Second)
-		defer cancel()
-		if !mgr.GetCache().WaitForCacheSync(ctx) {
-			return fmt.Errorf("caches are not filled yet")
-		}
-		return nil
-	}
-	if err := mgr.AddReadyzCheck("caches", synced); err != nil {
-		return fmt.Errorf("add the readiness probe: %w", err)
-	}
-	return nil
 }
