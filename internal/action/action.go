@@ -18,7 +18,7 @@ type Plan struct {
 	Revision string
 	// PodUIDs are the pods that an Evict removes, or that a Rollback frees.
 	PodUIDs []string
-	// Message says what will be done, as "rolled back Deployment/checkout from revision 8 (shop/checkout:2.4.1) to 7 (shop/checkout:2.4.0)".
+	// Message says what is to be done, as "roll back Deployment/checkout from revision 8 (shop/checkout:2.4.1) to 7 (shop/checkout:2.4.0)".
 	Message string
 }
 
@@ -51,7 +51,7 @@ type Outcome struct {
 	After aiopsv1.TargetImage
 	// Refusal says that nothing was done and why.
 	Refusal *Refusal
-	// Message says what was done; empty: the plan's message holds.
+	// Message says what was done, as "rolled back Deployment/checkout from revision 8 (shop/checkout:2.4.1) to 7 (shop/checkout:2.4.0)".
 	Message string
 }
 

@@ -45,7 +45,7 @@ func (e *Evict) Plan(ctx context.Context, request Request) (Plan, *Refusal, erro
 	unhealthy = choose(request, unhealthy, mostPods(request.Step))
 	plan := Plan{
 		PodUIDs: uidsOf(unhealthy),
-		Message: fmt.Sprintf("evicted %s of %s: %s", count(len(unhealthy), "unhealthy pod"), state.Reference, list(namesOf(unhealthy))),
+		Message: fmt.Sprintf("evict %s of %s: %s", count(len(unhealthy), "unhealthy pod"), state.Reference, list(namesOf(unhealthy))),
 	}
 	request.Order = &aiopsv1.Order{PodUIDs: plan.PodUIDs}
 	_, refusal, err := e.candidates(ctx, request)

@@ -2,13 +2,17 @@ package action
 
 import (
 	"context"
+	"errors"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
@@ -23,6 +27,8 @@ type lagging struct {
 	client.Client
 	looks        int
 	deletedAfter int
+	// denied is what a deletion is answered with. Nil: it is carried out.
+	denied error
 }
 
 func newLagging(podRevision string) *lagging {
@@ -45,6 +51,9 @@ func newLagging(podRevision string) *lagging {
 			return err
 		},
 		Delete: func(ctx context.Context, to client.WithWatch, object client.Object, options ...client.DeleteOption) error {
+			if out.denied != nil {
+				return out.denied
+			}
 			out.deletedAfter = out.looks
 			return to.Delete(ctx, object, options...)
 		},
@@ -57,7 +66,7 @@ func (l *lagging) free(ctx context.Context) (Outcome, error) {
 		Target: stateOf("StatefulSet", func(s *target.State) { s.Pods = []target.Pod{broken("web-0", 0)} }),
 		Order:  order(func(o *aiopsv1.Order) { o.PodUIDs = []string{"web-0-uid"} }),
 	}
-	return pods{writer: l, live: l}.free(ctx, request, Outcome{Executed: true, After: aiopsv1.TargetImage{Generation: 5}})
+	return pods{writer: l, live: l}.free(ctx, request, Outcome{Executed: true, After: aiopsv1.TargetImage{Generation: 5}, Message: "restarted StatefulSet/web"})
 }
 
 func TestFreeWaitsForTheController(t *testing.T) {
@@ -68,6 +77,18 @@ func TestFreeWaitsForTheController(t *testing.T) {
 	}
 	if cluster.deletedAfter < 3 {
 		t.Errorf("the pod was deleted after %d looks, before the controller had seen the new template", cluster.deletedAfter)
+	}
+}
+
+func TestFreeTellsOfAPodThatStays(t *testing.T) {
+	cluster := newLagging("web-old")
+	cluster.denied = apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "web-0", errors.New("no right"))
+	outcome, err := cluster.free(t.Context())
+	if err != nil || !outcome.Executed {
+		t.Fatalf("free: %+v, %v", outcome, err)
+	}
+	if want := "restarted StatefulSet/web, but pod web-0 blocks its rollout: "; !strings.HasPrefix(outcome.Message, want) {
+		t.Errorf("message %q, want %q and the reason", outcome.Message, want)
 	}
 }
 

@@ -132,7 +132,7 @@ func (n *Notify) Plan(_ context.Context, request Request) (Plan, *Refusal, error
 	if _, found := n.receivers[name]; !found {
 		return Plan{}, n.unknown(name), nil
 	}
-	return Plan{Message: fmt.Sprintf("notified receiver %q", name)}, nil, nil
+	return Plan{Message: fmt.Sprintf("notify receiver %q", name)}, nil, nil
 }
 
 func (n *Notify) unknown(name string) *Refusal {
@@ -196,7 +196,7 @@ func (n *Notify) Run(ctx context.Context, request Request) (Outcome, error) {
 	if refusal := refuseStatus(name, code); refusal != nil {
 		return Outcome{Refusal: refusal}, nil
 	}
-	return Outcome{Executed: true, After: request.Target.Image()}, nil
+	return Outcome{Executed: true, After: request.Target.Image(), Message: done(request.Order, "notify", "notified")}, nil
 }
 
 // isTransient says that the same notification may be accepted later.

@@ -25,19 +25,19 @@ func TestScalePlan(t *testing.T) {
 		reason  string
 		refused string
 	}{
-		"up":        {stateOf("Deployment"), scaleStep(number(2), nil, nil, number(6)), nil, 5, "scaled Deployment/web from 3 to 5 replicas", "", ""},
-		"up to max": {stateOf("Deployment"), scaleStep(number(9), nil, nil, number(6)), nil, 6, "scaled Deployment/web from 3 to 6 replicas", "", ""},
-		"down":      {stateOf("StatefulSet"), scaleStep(number(-2), nil, nil, number(6)), nil, 1, "scaled StatefulSet/web from 3 to 1 replicas", "", ""},
+		"up":        {stateOf("Deployment"), scaleStep(number(2), nil, nil, number(6)), nil, 5, "scale Deployment/web from 3 to 5 replicas", "", ""},
+		"up to max": {stateOf("Deployment"), scaleStep(number(9), nil, nil, number(6)), nil, 6, "scale Deployment/web from 3 to 6 replicas", "", ""},
+		"down":      {stateOf("StatefulSet"), scaleStep(number(-2), nil, nil, number(6)), nil, 1, "scale StatefulSet/web from 3 to 1 replicas", "", ""},
 		"down to the default minimum of one": {
-			stateOf("Deployment"), scaleStep(number(-3), nil, nil, number(6)), nil, 1, "scaled Deployment/web from 3 to 1 replicas", "", "",
+			stateOf("Deployment"), scaleStep(number(-3), nil, nil, number(6)), nil, 1, "scale Deployment/web from 3 to 1 replicas", "", "",
 		},
 		"down to zero where min says so": {
-			stateOf("Deployment"), scaleStep(nil, number(0), number(0), number(6)), nil, 0, "scaled Deployment/web from 3 to 0 replicas", "", "",
+			stateOf("Deployment"), scaleStep(nil, number(0), number(0), number(6)), nil, 0, "scale Deployment/web from 3 to 0 replicas", "", "",
 		},
-		"to a number":  {stateOf("Deployment"), scaleStep(nil, number(5), nil, number(6)), nil, 5, "scaled Deployment/web from 3 to 5 replicas", "", ""},
-		"from nothing": {stateOf("Deployment", at(0)), scaleStep(number(1), nil, nil, number(6)), nil, 1, "scaled Deployment/web from 0 to 1 replicas", "", ""},
+		"to a number":  {stateOf("Deployment"), scaleStep(nil, number(5), nil, number(6)), nil, 5, "scale Deployment/web from 3 to 5 replicas", "", ""},
+		"from nothing": {stateOf("Deployment", at(0)), scaleStep(number(1), nil, nil, number(6)), nil, 1, "scale Deployment/web from 0 to 1 replicas", "", ""},
 		"the recorded order counts from what it recorded": {
-			stateOf("Deployment", at(4)), scaleStep(number(1), nil, nil, number(6)), order(), 4, "scaled Deployment/web from 3 to 4 replicas", "", "",
+			stateOf("Deployment", at(4)), scaleStep(number(1), nil, nil, number(6)), order(), 4, "scale Deployment/web from 3 to 4 replicas", "", "",
 		},
 		"at max": {
 			stateOf("Deployment", at(6)), scaleStep(number(1), nil, nil, number(6)), nil, 0, "", aiopsv1.ReasonAtLimit, "Deployment/web is at 6 of max 6",
@@ -107,11 +107,11 @@ func TestRestartPlan(t *testing.T) {
 		reason string
 	}{
 		"Deployment": {
-			stateOf("Deployment", func(s *target.State) { s.Pods = []target.Pod{broken("web-1", 0)} }), Plan{Message: "restarted Deployment/web"}, "",
+			stateOf("Deployment", func(s *target.State) { s.Pods = []target.Pod{broken("web-1", 0)} }), Plan{Message: "restart Deployment/web"}, "",
 		},
 		"ordered StatefulSet frees broken pods": {
 			stateOf("StatefulSet", func(s *target.State) { s.Ordered, s.Pods = true, []target.Pod{broken("web-1", 0)} }),
-			Plan{Message: "restarted StatefulSet/web", PodUIDs: []string{"web-1-uid"}}, "",
+			Plan{Message: "restart StatefulSet/web", PodUIDs: []string{"web-1-uid"}}, "",
 		},
 		"paused":    {stateOf("Deployment", func(s *target.State) { s.Paused = true }), Plan{}, aiopsv1.ReasonTargetPaused},
 		"on delete": {stateOf("DaemonSet", func(s *target.State) { s.OnDelete = true }), Plan{}, aiopsv1.ReasonUnsupported},

@@ -240,7 +240,7 @@ func (p pods) free(ctx context.Context, request Request, outcome Outcome) (Outco
 			continue
 		}
 		if refusal := refusalOf(err, "delete pods", &request.Target); refusal != nil {
-			outcome.Message = fmt.Sprintf("%s, but pod %s blocks its rollout: %s", request.Order.Message, unready[i].Name, refusal.Message)
+			outcome.Message = fmt.Sprintf("%s, but pod %s blocks its rollout: %s", outcome.Message, unready[i].Name, refusal.Message)
 			return outcome, nil
 		}
 		return Outcome{}, fmt.Errorf("free pod %s of %s: %w", unready[i].Name, reference, err)

@@ -33,7 +33,7 @@ func (*Restart) Plan(_ context.Context, request Request) (Plan, *Refusal, error)
 	if refusal := refuseTemplate(state); refusal != nil {
 		return Plan{}, refusal, nil
 	}
-	plan := Plan{Message: fmt.Sprintf("restarted %s", state.Reference)}
+	plan := Plan{Message: fmt.Sprintf("restart %s", state.Reference)}
 	if state.Ordered {
 		plan.PodUIDs = uidsOf(choose(request, unhealthyPods(request), aiopsv1.MaxPodUIDs))
 	}
@@ -44,6 +44,8 @@ func (*Restart) Plan(_ context.Context, request Request) (Plan, *Refusal, error)
 func (r *Restart) Run(ctx context.Context, request Request) (Outcome, error) {
 	outcome, err := r.workloads.apply(ctx, request, change{
 		doing:   "patch " + resourceOf(request.Target.Reference),
+		verb:    "restart",
+		past:    "restarted",
 		refusal: refuseTemplate(&request.Target),
 		spec: func(now known) []operation {
 			value := request.Now.UTC().Format(stampLayout)

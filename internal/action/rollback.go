@@ -68,7 +68,7 @@ func (r *Rollback) Plan(ctx context.Context, request Request) (Plan, *Refusal, e
 	}
 	plan := Plan{
 		Revision: goal.name,
-		Message:  fmt.Sprintf("rolled back %s from revision %s to %s", state.Reference, describe(object, current), goal),
+		Message:  fmt.Sprintf("roll back %s from revision %s to %s", state.Reference, describe(object, current), goal),
 	}
 	if state.Ordered && current != nil {
 		plan.PodUIDs = uidsOf(choose(request, unreadyOf(state, others), aiopsv1.MaxPodUIDs))
@@ -147,7 +147,12 @@ func (r *Rollback) Run(ctx context.Context, request Request) (Outcome, error) {
 
 func (r *Rollback) writeTemplate(ctx context.Context, request Request) (Outcome, error) {
 	state := &request.Target
-	change := change{doing: "patch " + resourceOf(state.Reference), refusal: refuseRollback(state)}
+	change := change{
+		doing:   "patch " + resourceOf(state.Reference),
+		verb:    "roll back",
+		past:    "rolled back",
+		refusal: refuseRollback(state),
+	}
 	if state.LastOrder == request.Order.ID || change.refusal != nil {
 		return r.workloads.apply(ctx, request, change)
 	}

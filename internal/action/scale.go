@@ -40,7 +40,7 @@ func (*Scale) Plan(_ context.Context, request Request) (Plan, *Refusal, error) {
 	}
 	return Plan{
 		Replicas: &to,
-		Message:  fmt.Sprintf("scaled %s from %d to %d replicas", state.Reference, from, to),
+		Message:  fmt.Sprintf("scale %s from %d to %d replicas", state.Reference, from, to),
 	}, nil, nil
 }
 
@@ -122,6 +122,8 @@ func (s *Scale) Run(ctx context.Context, request Request) (Outcome, error) {
 	}
 	return s.workloads.apply(ctx, request, change{
 		doing:   "patch " + resourceOf(request.Target.Reference),
+		verb:    "scale",
+		past:    "scaled",
 		refusal: refuseScale(&request.Target),
 		spec: func(known) []operation {
 			return []operation{add("/spec/replicas", *request.Order.Replicas)}

@@ -54,6 +54,8 @@ type known struct {
 type change struct {
 	// doing names it for people, as in "the operator may not <doing>".
 	doing string
+	// verb begins the message of the order, and past that of its outcome. Empty: the action tells its outcome itself.
+	verb, past string
 	// refusal is why the change must not be made on the target as it is now. Nil: nothing speaks against it.
 	refusal *Refusal
 	// annotations are set on the workload beside the stamps.
@@ -72,10 +74,18 @@ type workloads struct {
 // order recorded them, and the stamp of the action before. So it succeeds for one of several orders at the same moment, and for
 // none if anyone changed the workload. In the same write it leaves the order's ID and the time, which prove it after a crash.
 func (w workloads) apply(ctx context.Context, request Request, change change) (Outcome, error) {
-	order, state := request.Order, &request.Target
 	if err := checkOrder(request); err != nil {
 		return Outcome{}, err
 	}
+	outcome, err := w.applyOnce(ctx, request, change)
+	if outcome.Executed {
+		outcome.Message = done(request.Order, change.verb, change.past)
+	}
+	return outcome, err
+}
+
+func (w workloads) applyOnce(ctx context.Context, request Request, change change) (Outcome, error) {
+	order, state := request.Order, &request.Target
 	if state.LastOrder == order.ID {
 		return Outcome{Executed: true, After: state.Image()}, nil
 	}
@@ -112,6 +122,15 @@ func (w workloads) attempt(ctx context.Context, request Request, change change, 
 		return outcome, now, err
 	}
 	return Outcome{}, next, nil
+}
+
+// done tells what an order was recorded to do as what was done: of the target as it was, whatever it looks like by now. What an operator
+// of an earlier version recorded was told so from the start.
+func done(order *aiopsv1.Order, verb, past string) string {
+	if facts, found := strings.CutPrefix(order.Message, verb+" "); found {
+		return past + " " + facts
+	}
+	return order.Message
 }
 
 // checkOrder guards against a caller that would have an action run without a recorded precondition.

@@ -1,6 +1,7 @@
 package runbook
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -188,16 +189,20 @@ func TestAnInterruptedOrderIsVerifiedAndCounts(t *testing.T) {
 	s.atGate = func() { s.untried = ""; s.target.Generation++ }
 	s.breach()
 	s.wait(60 * time.Second)
-	want := "+60s warning OrderInterrupted: Step \"restart\" 1/1: it cannot be known whether it ran; it is verified and not run again: ran Restart on Deployment/web"
+	want := "+60s warning OrderInterrupted: Step \"restart\" 1/1: it cannot be known whether it ran; it is verified and not run again: run Restart on Deployment/web"
 	if got := s.log[len(s.log)-1]; got != want {
 		t.Errorf("told %q, want %q", got, want)
 	}
 	if got := s.task.Status; got.Order.Reason != aiopsv1.ReasonInterrupted || got.Incident.Attempts != 1 || len(got.Executions) != 1 {
 		t.Errorf("status %s, want an attempt that counts", encode(got))
 	}
+	const unknown = "t cannot be known whether this was done: run Restart on Deployment/web"
+	if got := s.message(); !strings.HasPrefix(got, "I"+unknown+". Recovery must hold for 60s; ") {
+		t.Errorf("message %q, want no word of what is not known", got)
+	}
 	s.heal()
 	s.wait(time.Minute)
-	if got := s.task.Status.History[0]; got.Result != aiopsv1.ResultRecovered || got.Reason != aiopsv1.ReasonInterrupted {
+	if got := s.task.Status.History[0]; got.Result != aiopsv1.ResultRecovered || got.Reason != aiopsv1.ReasonInterrupted || got.Message != "i"+unknown {
 		t.Errorf("history %+v, want a recovery of which nobody knows whether it is the step's", got)
 	}
 }

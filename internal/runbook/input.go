@@ -55,7 +55,8 @@ type Proposal struct {
 	Replicas *int32
 	Revision string
 	PodUIDs  []string
-	Message  string
+	// Message says what is to be done, such as: restart Deployment/web.
+	Message string
 
 	Refusal *Refusal
 }

@@ -19,8 +19,8 @@ func TestModeObserveRecordsEachStepOncePerIncident(t *testing.T) {
 			spec := specOf(step("restart", aiopsv1.ActionRestart), step("back", aiopsv1.ActionRollback))
 			spec.Mode = aiopsv1.ModeObserve
 			return spec
-		}(), map[string]int{"event Observed": 1, "run ": 0}},
-		"one step of it": {specOf(observed, step("page", aiopsv1.ActionNotify)), map[string]int{"event Observed": 1, "run Notify": 3, "run Restart": 0}},
+		}(), map[string]int{"event Observed": 1, "s run ": 0}},
+		"one step of it": {specOf(observed, step("page", aiopsv1.ActionNotify)), map[string]int{"event Observed": 1, "s run Notify": 3, "s run Restart": 0}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -44,8 +44,8 @@ func TestWhatIsOnlyObservedIsSaidForAsLongAsTheBreachLasts(t *testing.T) {
 	s.breach()
 	s.wait(3 * time.Hour)
 	s.wantLog("+0s Breached/Holding", "+60s Breached/Observed", "+60s warning Breached: UnavailableReplicas reached 1 and has held for 60s",
-		`+60s event Observed: Step "more" 1/1: Mode Observe: would have scaled Deployment/web from 3 to 4 replicas`)
-	if got := s.task.Status.Decision.Message; got != "Mode Observe: would have scaled Deployment/web from 3 to 4 replicas" {
+		`+60s event Observed: Step "more" 1/1: Mode Observe: would scale Deployment/web from 3 to 4 replicas`)
+	if got := s.task.Status.Decision.Message; got != "Mode Observe: would scale Deployment/web from 3 to 4 replicas" {
 		t.Errorf("message %q", got)
 	}
 }

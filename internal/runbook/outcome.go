@@ -12,7 +12,7 @@ import (
 // Execution is what came of an order that was carried out.
 type Execution struct {
 	After aiopsv1.TargetImage
-	// Message says what was done, when the plan's own message does not.
+	// Message says what was done; until then the order's says what is to be done.
 	Message string
 	// Interrupted says that it cannot be known whether the order was carried out.
 	Interrupted bool
@@ -85,6 +85,7 @@ func (m *machine) tellExecution(order *aiopsv1.Order, execution Execution) {
 		order.Reason = aiopsv1.ReasonInterrupted
 		m.event(Event{Warning: true, Reason: EventInterrupted, Action: order.Action,
 			Message: m.stepText(order.StepName) + ": it cannot be known whether it ran; it is verified and not run again: " + order.Message})
+		order.Message = cut("it cannot be known whether this was done: "+order.Message, aiopsv1.MaxMessageLength)
 		return
 	}
 	text := m.stepText(order.StepName) + ": " + order.Message

@@ -103,6 +103,29 @@ func TestAnActionsRefusalIsToldOnceAndNamesItsNextTime(t *testing.T) {
 	}
 }
 
+// TestAnOrderSaysWhatIsToBeDoneUntilItIsDone: whoever reads a recorded order must not take it for one that ran.
+func TestAnOrderSaysWhatIsToBeDoneUntilItIsDone(t *testing.T) {
+	for action, want := range map[aiopsv1.ActionType][]string{
+		aiopsv1.ActionRestart: {"run Restart on Deployment/web", "ran Restart on Deployment/web"},
+		aiopsv1.ActionScale:   {"scale Deployment/web from 3 to 4 replicas", "scaled Deployment/web from 3 to 4 replicas"},
+		aiopsv1.ActionNotify:  {"run Notify on Deployment/web", "ran Notify on Deployment/web"},
+	} {
+		t.Run(string(action), func(t *testing.T) {
+			s := recorded(t, specOf(step("first", action)))
+			got := []string{s.task.Status.Order.Message}
+			s.settle()
+			if action.Accompanies() {
+				got = append(got, s.task.Status.History[0].Message)
+			} else {
+				got = append(got, s.task.Status.Order.Message)
+			}
+			if difference := cmp.Diff(want, got); difference != "" {
+				t.Errorf("recorded and carried out (-want +got):\n%s", difference)
+			}
+		})
+	}
+}
+
 func TestWhatTheActionSaysReplacesThePlansWords(t *testing.T) {
 	s := newStory(t, specOf(step("restart", aiopsv1.ActionRestart)))
 	s.outcome = func(*aiopsv1.Order) Decision {

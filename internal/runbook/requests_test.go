@@ -108,7 +108,7 @@ func TestARunInModeObserveIsRecordedAndLeavesNoIncident(t *testing.T) {
 	s := newStory(t, spec)
 	s.ask(aiopsv1.RunAnnotation, 0)
 	s.wait(time.Hour)
-	s.wantLog("+0s Watching/Healthy", `+0s event Observed: Step "restart" 1/1: Mode Observe: would have ran Restart on Deployment/web`)
+	s.wantLog("+0s Watching/Healthy", `+0s event Observed: Step "restart" 1/1: Mode Observe: would run Restart on Deployment/web`)
 	if s.task.Status.Incident != nil || len(s.runs) != 0 {
 		t.Errorf("incident %+v, runs %v, want none", s.task.Status.Incident, s.runs)
 	}

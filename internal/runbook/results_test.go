@@ -150,7 +150,7 @@ func TestModeObserveGoesOnSayingWhatItWouldHaveDone(t *testing.T) {
 	s.breach()
 	s.wait(2 * time.Minute)
 	want := s.message()
-	if !strings.HasPrefix(want, "Mode Observe: would have ") {
+	if !strings.HasPrefix(want, "Mode Observe: would ") {
 		t.Fatalf("message %q", want)
 	}
 	s.blind()
@@ -171,7 +171,7 @@ func TestWhatWasObservedIsNotMistakenForWhatWasRun(t *testing.T) {
 	s.wait(11 * time.Minute)
 	s.task.Spec.Mode = aiopsv1.ModeObserve
 	s.wait(20 * time.Minute)
-	if len(s.runs) == 0 || !strings.HasPrefix(s.message(), "Mode Observe: would have ") {
+	if len(s.runs) == 0 || !strings.HasPrefix(s.message(), "Mode Observe: would ") {
 		t.Errorf("message %q after %d runs, want what was observed", s.message(), len(s.runs))
 	}
 }

@@ -95,7 +95,7 @@ func (m *machine) heldBack() bool {
 // observe records what would have been done.
 func (m *machine) observe(step aiopsv1.Step, proposal Proposal) bool {
 	incident := m.status.Incident
-	text := fmt.Sprintf("Mode Observe: would have %s", proposal.Message)
+	text := fmt.Sprintf("Mode Observe: would %s", proposal.Message)
 	if proposal.Refusal != nil {
 		text = fmt.Sprintf("Mode Observe: %s would be refused, %s: %s", step.Action, proposal.Refusal.Reason, proposal.Refusal.Message)
 	}

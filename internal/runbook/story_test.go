@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -139,7 +140,7 @@ func (s *story) input() Input {
 
 // plan is what the step would do, as its action plans it.
 func (s *story) plan(step aiopsv1.Step, order *aiopsv1.Order) Proposal {
-	proposal := Proposal{StepName: step.Name, Refusal: s.refusals[step.Name], Message: "ran " + string(step.Action) + " on " + s.target.Summary}
+	proposal := Proposal{StepName: step.Name, Refusal: s.refusals[step.Name], Message: "run " + string(step.Action) + " on " + s.target.Summary}
 	switch step.Action {
 	case aiopsv1.ActionScale:
 		from := s.target.Replicas
@@ -148,7 +149,7 @@ func (s *story) plan(step aiopsv1.Step, order *aiopsv1.Order) Proposal {
 		}
 		to := min(from+number(step.Scale.By, 0), number(step.Scale.Max, 0))
 		proposal.Replicas = &to
-		proposal.Message = fmt.Sprintf("scaled %s from %d to %d replicas", s.target.Summary, from, to)
+		proposal.Message = fmt.Sprintf("scale %s from %d to %d replicas", s.target.Summary, from, to)
 	case aiopsv1.ActionRollback:
 		proposal.Revision = "web-7"
 	case aiopsv1.ActionEvict:
@@ -236,7 +237,13 @@ func (s *story) carryOut(gate Gate, order *aiopsv1.Order) Decision {
 			s.onRun(order)
 		}
 	}
-	return Executed(gate.Input, Execution{After: s.target.Image()})
+	return Executed(gate.Input, Execution{After: s.target.Image(), Message: inPast(order.Message)})
+}
+
+// inPast tells what an order is to do as what was done.
+func inPast(message string) string {
+	verb, facts, _ := strings.Cut(message, " ")
+	return map[string]string{"run": "ran", "scale": "scaled"}[verb] + " " + facts
 }
 
 // stamp changes the target as the order's action does.

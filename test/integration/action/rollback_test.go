@@ -62,9 +62,11 @@ var _ = Describe("Rollback", func() {
 		eventuallyStuck(ctx, reference, bad)
 		recorded := planAndOrder(ctx, rollback, "order-1", request(ctx, reference, good))
 		Expect(recorded.Order.Revision).To(Equal(good))
-		Expect(recorded.Order.Message).To(Equal(fmt.Sprintf("rolled back %s/web from revision 2 (shop/web:bad) to 1 (shop/web:2.4.0)", kind)))
+		facts := fmt.Sprintf(" back %s/web from revision 2 (shop/web:bad) to 1 (shop/web:2.4.0)", kind)
+		Expect(recorded.Order.Message).To(Equal("roll" + facts))
 
 		outcome := execute(ctx, rollback, recorded)
+		Expect(outcome.Message).To(Equal("rolled" + facts))
 		eventuallyWell(ctx, reference)
 		after := live(ctx, reference)
 		Expect(after.Revision).To(Equal(good))
