@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	. "github.com/onsi/gomega"
 	appsv1 "k8s.io/api/apps/v1"
@@ -11,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
 
 	aiopsv1 "github.com/example/aiops-operator/api/v1"
 	"github.com/example/aiops-operator/test/cluster"
@@ -138,7 +140,18 @@ func (in *incident) ended() {
 	in.t.Eventually(func() string {
 		in.play()
 		return in.summary()
-	}).Should(Equal(in.end()))
+	}).Should(Equal(in.end()), in.state)
+}
+
+// state is what a failed try leaves to read.
+func (in *incident) state() string {
+	var out strings.Builder
+	for _, part := range []any{in.task().Status, in.deployment().Annotations, in.deployment().Status, in.livePods()} {
+		content, err := yaml.Marshal(part)
+		in.t.Expect(err).NotTo(HaveOccurred())
+		fmt.Fprintf(&out, "%s\n", content)
+	}
+	return out.String()
 }
 
 // end is the summary of an incident that ended well.

@@ -41,7 +41,7 @@ var _ = Describe("Two operators that both believe to be the leader", func() {
 			t.Eventually(func() string {
 				in.play()
 				return in.summary()
-			}).Should(HavePrefix("Watching, recovered: true, [" + string(in.action)))
+			}).Should(HavePrefix("Watching, recovered: true, ["+string(in.action)), in.state)
 			t.Expect(in.results()).To(HaveEach(BeElementOf(in.resultsOfTwo())))
 			in.sawOneAction()
 			return in
