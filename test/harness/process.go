@@ -28,6 +28,8 @@ const (
 	tokenLifetime = 24 * time.Hour
 	// stopTimeout is how long the operator may take to finish what it is doing.
 	stopTimeout = 35 * time.Second
+	// ready is what Readiness returns of a program that is.
+	ready = "ok"
 )
 
 // Process is the operator's own program, running beside the cluster as its pod would in it.
@@ -150,7 +152,8 @@ func (p *Process) WaitReadyWithin(ctx context.Context, timeout time.Duration) er
 		case <-p.done:
 			return false, fmt.Errorf("it ended; see %s", p.LogFile)
 		default:
-			return answersOK(ctx, p.probe), nil
+			answer, err := p.Readiness(ctx)
+			return err == nil && answer == ready, nil
 		}
 	})
 	if err != nil {
@@ -201,16 +204,23 @@ func writeKubeconfig(ctx context.Context, c *cluster.Cluster, name string) (stri
 	return path, c.WriteKubeconfig(path, config)
 }
 
-func answersOK(ctx context.Context, url string) bool {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+// Readiness returns what the program answers when it is asked whether it is ready: "ok", or why it is not.
+func (p *Process) Readiness(ctx context.Context) (string, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, p.probe, nil)
 	if err != nil {
-		return false
+		return "", err
 	}
 	answer, err := http.DefaultClient.Do(request)
 	if err != nil {
-		return false
+		return "", fmt.Errorf("ask whether the operator is ready: %w", err)
 	}
 	defer answer.Body.Close()
-	_, _ = io.Copy(io.Discard, io.LimitReader(answer.Body, 4096))
-	return answer.StatusCode == http.StatusOK
+	text, err := io.ReadAll(io.LimitReader(answer.Body, 4096))
+	if err != nil {
+		return "", fmt.Errorf("ask whether the operator is ready: %w", err)
+	}
+	if answer.StatusCode == http.StatusOK {
+		return ready, nil
+	}
+	return string(text), nil
 }

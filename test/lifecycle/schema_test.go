@@ -3,7 +3,6 @@ package lifecycle_test
 import (
 	"context"
 	"os"
-	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -46,8 +45,7 @@ var _ = Describe("An operator that is newer than the CustomResourceDefinition", 
 		Expect(err).NotTo(HaveOccurred())
 		process := startProcess(ctx, operator.program, harness.ProcessOptions{Name: "schema-start", Config: configuration})
 		Eventually(os.ReadFile).WithArguments(process.LogFile).Should(ContainSubstring(dropped))
-		Expect(process.WaitReadyWithin(ctx, time.Second)).NotTo(Succeed())
-		Expect(process.Done()).NotTo(BeClosed())
+		Expect(process.Readiness(ctx)).To(ContainSubstring(dropped))
 		Consistently(kubernetes.AuditEventsSince).WithArguments(mark, func(event cluster.AuditEvent) bool {
 			return event.User == operatorUser && event.Resource != ""
 		}).Should(BeEmpty(), "requests for objects, the lease among them")
