@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -63,16 +64,42 @@ type auditRecord struct {
 	StageTimestamp           time.Time `json:"stageTimestamp"`
 }
 
-// AuditMark returns the present end of the audit log, for AuditEventsSince.
+// AuditMark returns the present end of the audit log, for AuditEventsSince. A last line that is still being written comes after it.
 func (c *Cluster) AuditMark() (AuditMark, error) {
-	info, err := os.Stat(c.auditFile())
+	file, err := os.Open(c.auditFile())
 	if errors.Is(err, fs.ErrNotExist) {
 		return 0, nil
 	}
 	if err != nil {
 		return 0, fmt.Errorf("look at the audit log: %w", err)
 	}
-	return AuditMark(info.Size()), nil
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		return 0, fmt.Errorf("look at the audit log: %w", err)
+	}
+	end, err := endOfLines(file, info.Size())
+	if err != nil {
+		return 0, fmt.Errorf("find the end of the audit log: %w", err)
+	}
+	return AuditMark(end), nil
+}
+
+// endOfLines returns where the last complete line of the first size bytes ends.
+func endOfLines(file io.ReaderAt, size int64) (int64, error) {
+	piece := make([]byte, 4096)
+	for end := size; end > 0; {
+		begin := max(0, end-int64(len(piece)))
+		read := piece[:end-begin]
+		if _, err := file.ReadAt(read, begin); err != nil {
+			return 0, err
+		}
+		if last := bytes.LastIndexByte(read, '\n'); last >= 0 {
+			return begin + int64(last) + 1, nil
+		}
+		end = begin
+	}
+	return 0, nil
 }
 
 // AuditEvents returns all recorded requests the filter keeps, in the order they were answered; a nil filter keeps all. The

@@ -24,7 +24,7 @@ func TestCluster(t *testing.T) {
 		runUntilKilled(folder)
 	}
 	RegisterFailHandler(Fail)
-	SetDefaultEventuallyTimeout(20 * time.Second)
+	SetDefaultEventuallyTimeout(60 * time.Second)
 	EnforceDefaultTimeoutsWhenUsingContexts()
 	SetDefaultEventuallyPollingInterval(50 * time.Millisecond)
 	RunSpecs(t, "Embedded Kubernetes")

@@ -1,0 +1,4 @@
+package cluster
+
+// EndOfLines is where AuditMark marks a log.
+var EndOfLines = endOfLines
