@@ -48,14 +48,14 @@ func Install(ctx context.Context, writer client.Client) error {
 
 // Apply writes objects as kubectl apply --server-side would, in order, and waits until the kind is served if its definition is among
 // them. It tries again for a while: an API server that has just started may not yet serve every group, nor know a namespace that was
-// made a moment ago.
+// made a moment ago, and what is still being deleted has to go first.
 func Apply(ctx context.Context, writer client.Client, objects ...*unstructured.Unstructured) error {
 	for _, object := range objects {
 		if err := apply(ctx, writer, object); err != nil {
 			return err
 		}
 		if object.GetKind() == "CustomResourceDefinition" {
-			if err := waitEstablished(ctx, writer, object.GetName()); err != nil {
+			if err := waitServed(ctx, writer, object.GetName()); err != nil {
 				return err
 			}
 		}
@@ -65,10 +65,14 @@ func Apply(ctx context.Context, writer client.Client, objects ...*unstructured.U
 
 func apply(ctx context.Context, writer client.Client, object *unstructured.Unstructured) error {
 	var last error
-	err := wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, 15*time.Second, true, func(ctx context.Context) (bool, error) {
-		last = writer.Patch(ctx, object.DeepCopy(), client.Apply, client.FieldOwner("harness"), client.ForceOwnership) //nolint:staticcheck // unstructured objects have no typed apply
+	err := wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
+		applied := object.DeepCopy()
+		last = writer.Patch(ctx, applied, client.Apply, client.FieldOwner("harness"), client.ForceOwnership) //nolint:staticcheck // unstructured objects have no typed apply
 		if apierrors.IsInvalid(last) || apierrors.IsBadRequest(last) {
 			return false, last
+		}
+		if last == nil && applied.GetDeletionTimestamp() != nil {
+			last = errBeingDeleted
 		}
 		return last == nil, nil
 	})
@@ -77,6 +81,8 @@ func apply(ctx context.Context, writer client.Client, object *unstructured.Unstr
 	}
 	return nil
 }
+
+var errBeingDeleted = errors.New("it is being deleted")
 
 // Delete deletes objects as kubectl delete would, in order. What is gone already, with its kind or without, is no error.
 func Delete(ctx context.Context, writer client.Client, objects ...*unstructured.Unstructured) error {
@@ -89,24 +95,37 @@ func Delete(ctx context.Context, writer client.Client, objects ...*unstructured.
 	return nil
 }
 
-func waitEstablished(ctx context.Context, reader client.Client, name string) error {
-	err := wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, 30*time.Second, true, func(ctx context.Context) (bool, error) {
-		crd := &unstructured.Unstructured{}
-		crd.SetGroupVersionKind(apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinition"))
-		if err := reader.Get(ctx, types.NamespacedName{Name: name}, crd); err != nil {
-			return false, client.IgnoreNotFound(err)
+// waitServed waits until the kind can be read and written: the API server serves it a moment after it says so.
+func waitServed(ctx context.Context, reader client.Client, name string) error {
+	list := &unstructured.UnstructuredList{}
+	list.SetGroupVersionKind(aiopsv1.GroupVersion().WithKind("AITaskList"))
+	var last error
+	err := wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
+		established, err := isEstablished(ctx, reader, name)
+		if err != nil || !established {
+			return false, err
 		}
-		field, _, err := unstructured.NestedFieldNoCopy(crd.Object, "status", "conditions")
-		conditions, _ := field.([]any) // null in the first moment
-		for _, item := range conditions {
-			if condition, ok := item.(map[string]any); ok && condition["type"] == "Established" && condition["status"] == "True" {
-				return true, nil
-			}
-		}
-		return false, err
+		last = reader.List(ctx, list)
+		return last == nil, nil
 	})
 	if err != nil {
-		return fmt.Errorf("wait for the CRD %s: %w", name, err)
+		return fmt.Errorf("wait for the CRD %s: %w", name, errors.Join(err, last))
 	}
 	return nil
+}
+
+func isEstablished(ctx context.Context, reader client.Client, name string) (bool, error) {
+	crd := &unstructured.Unstructured{}
+	crd.SetGroupVersionKind(apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinition"))
+	if err := reader.Get(ctx, types.NamespacedName{Name: name}, crd); err != nil {
+		return false, client.IgnoreNotFound(err)
+	}
+	field, _, err := unstructured.NestedFieldNoCopy(crd.Object, "status", "conditions")
+	conditions, _ := field.([]any) // null in the first moment
+	for _, item := range conditions {
+		if condition, ok := item.(map[string]any); ok && condition["type"] == "Established" && condition["status"] == "True" {
+			return true, nil
+		}
+	}
+	return false, err
 }

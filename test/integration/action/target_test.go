@@ -25,8 +25,11 @@ var _ = Describe("The state of a target", func() {
 
 	DescribeTable("is the same from the caches and live", func(ctx SpecContext, kind string) {
 		reference := create(ctx, workload(kind, namespace, "web:1"))
-		cached, read := state(ctx, reference), live(ctx, reference)
-		Expect(read).To(Equal(cached))
+		var cached target.State
+		Eventually(ctx, func(g Gomega, ctx context.Context) { // the caches may be a moment behind
+			cached = state(ctx, reference)
+			g.Expect(live(ctx, reference)).To(Equal(cached))
+		}).Should(Succeed())
 		Expect(cached.Pods).To(HaveLen(3))
 		Expect(cached.Revision).NotTo(BeEmpty())
 		Expect(cached.Pods).To(HaveEach(HaveField("Revision", cached.Revision)))
@@ -50,8 +53,9 @@ var _ = Describe("The state of a target", func() {
 		eventuallyWell(ctx, reference)
 		pods := podUIDs(state(ctx, reference))
 		failPod(ctx, reference, pods[0])
-		Eventually(ctx, func(ctx context.Context) int32 { return state(ctx, reference).Available }).Should(BeEquivalentTo(2))
-		Expect(state(ctx, reference).Rollout).To(Equal(target.Rollout{}))
+		Eventually(ctx, func(ctx context.Context) target.State { return state(ctx, reference) }).Should(And(
+			HaveField("Available", BeEquivalentTo(2)), HaveField("Rollout", target.Rollout{})))
+		Consistently(rolloutOf(reference)).WithContext(ctx).Should(Equal(target.Rollout{}))
 	}, kinds())
 
 	It("says that a Deployment's rollout has stalled when its controller does, and no more once it is taken back", func(ctx SpecContext) {
@@ -86,9 +90,9 @@ var _ = Describe("The state of a target", func() {
 		reference := create(ctx, object)
 		Expect(state(ctx, reference).RevisionRunning).To(BeTrue())
 		release(ctx, reference, "web:2")
-		staged := state(ctx, reference)
-		Expect(staged).To(And(HaveField("RevisionRunning", false), HaveField("Rollout", target.Rollout{}), HaveField("Available", staged.Replicas)))
-		Expect(staged.HeldBack).To(Equal(kind == "StatefulSet"))
+		Eventually(ctx, func(ctx context.Context) target.State { return state(ctx, reference) }).Should(And(
+			HaveField("RevisionRunning", false), HaveField("Rollout", target.Rollout{}), HaveField("Available", BeEquivalentTo(3)),
+			HaveField("HeldBack", kind == "StatefulSet")))
 	}, Entry(nil, "StatefulSet"), Entry(nil, "DaemonSet"))
 
 	It("respects the partition of a StatefulSet", func(ctx SpecContext) {
