@@ -169,12 +169,8 @@ func TestBundleHasEverythingElse(t *testing.T) {
 }
 
 func TestBundleShowsTheSamples(t *testing.T) {
-	files, err := filepath.Glob(filepath.Join(configFolder, "samples", "aiops_*.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
 	want := map[string]*unstructured.Unstructured{}
-	for _, file := range files {
+	for _, file := range sampleFiles(t, samplesFolder) {
 		sample := &unstructured.Unstructured{}
 		decodeFile(t, file, sample)
 		want[sample.GetName()] = sample

@@ -119,12 +119,8 @@ func breached(s *stage) {
 // sampleScenarios are what the release shows as examples.
 func sampleScenarios(t *testing.T) map[string]scenario {
 	t.Helper()
-	paths, err := filepath.Glob("../../config/samples/aiops_*.yaml")
-	if err != nil || len(paths) == 0 {
-		t.Fatalf("there are no samples: %v", err)
-	}
 	all := map[string]scenario{}
-	for _, path := range paths {
+	for _, path := range append(sampleFiles(t, samplesFolder), sampleFiles(t, configuredSamplesFolder)...) {
 		text, err := os.ReadFile(path)
 		if err != nil {
 			t.Fatal(err)

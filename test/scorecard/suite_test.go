@@ -5,9 +5,6 @@ package main_test
 
 import (
 	"context"
-	"encoding/json"
-	"net/http"
-	"net/http/httptest"
 	"path/filepath"
 	"testing"
 	"time"
@@ -38,8 +35,6 @@ var (
 	admin      client.WithWatch
 	csv        *operatorsv1alpha1.ClusterServiceVersion
 	running    *operator
-	// settings are a configuration of the operator in which everything is that the samples name.
-	settings string
 )
 
 func TestScorecard(t *testing.T) {
@@ -65,25 +60,13 @@ var _ = BeforeSuite(func(ctx context.Context) {
 	for _, object := range rights {
 		Expect(admin.Create(ctx, object)).To(Succeed())
 	}
-	settings = "prometheusEndpoints: [{name: default, url: " + serveQueue() + "}]\nreceivers: [{name: on-call, url: 'http://127.0.0.1:9'}]\n"
 	running = newOperator(ctx)
-	running.start(ctx, settings)
+	running.start(ctx, "")
 })
 
 // bundleFolder is the folder of the bundle under test.
 func bundleFolder() string {
 	return filepath.Join(harness.Root(), "bundle")
-}
-
-// serveQueue is a Prometheus whose every query yields a short queue, and returns its address.
-func serveQueue() string {
-	server := httptest.NewServer(http.HandlerFunc(func(answer http.ResponseWriter, _ *http.Request) {
-		sample := []any{float64(time.Now().UnixMilli()) / 1000, "3"}
-		_ = json.NewEncoder(answer).Encode(map[string]any{"status": "success", "data": map[string]any{ // the operator says if it got nothing
-			"resultType": "vector", "result": []any{map[string]any{"metric": map[string]string{}, "value": sample}}}})
-	}))
-	DeferCleanup(server.Close)
-	return server.URL
 }
 
 // environmentOf is what a check sees with the rights of a ServiceAccount.

@@ -56,7 +56,7 @@ func Unjudged(name string, reason error) v1alpha3.TestStatus {
 }
 
 func report(name string, s *stage, err error) v1alpha3.TestStatus {
-	result := v1alpha3.TestResult{Name: name, State: v1alpha3.PassState, Suggestions: s.suggestions, CreationTimestamp: metav1.NewTime(s.Clock.Now())}
+	result := v1alpha3.TestResult{Name: name, State: v1alpha3.PassState, CreationTimestamp: metav1.NewTime(s.Clock.Now())}
 	if err != nil {
 		result.State, result.Errors = v1alpha3.FailState, messages(err)
 	}

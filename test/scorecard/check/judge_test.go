@@ -89,44 +89,6 @@ func TestUnhealthy(t *testing.T) {
 	}
 }
 
-func TestUnconfigured(t *testing.T) {
-	refused := func(t *aiopsv1.AITask) {
-		t.Spec.Steps = []aiopsv1.Step{{Action: aiopsv1.ActionNotify}}
-		t.Status.Conditions[0] = aiopsv1.Condition{Type: aiopsv1.ConditionReady, Status: "False", Reason: aiopsv1.ReasonInvalidSpec, ObservedGeneration: 2,
-			Message: `steps["page"].notify.receiver "on-call" is not in the operator's configuration (receivers), which has none: have it added there`}
-	}
-	tests := map[string]struct {
-		edit func(*aiopsv1.AITask)
-		want bool
-	}{
-		"a receiver": {refused, true},
-		"an endpoint": {func(t *aiopsv1.AITask) {
-			refused(t)
-			t.Spec.Steps, t.Spec.Signals = nil, []aiopsv1.Signal{{Type: aiopsv1.SignalPrometheus}}
-		}, true},
-		"ready": {func(t *aiopsv1.AITask) { t.Spec.Steps = []aiopsv1.Step{{Action: aiopsv1.ActionNotify}} }, false},
-		"nothing that is configured": {func(t *aiopsv1.AITask) {
-			refused(t)
-			t.Spec.Steps = []aiopsv1.Step{{Action: aiopsv1.ActionRestart}}
-		}, false},
-		"another mistake": {func(t *aiopsv1.AITask) {
-			refused(t)
-			t.Status.Conditions[0].Message = "threshold is not set"
-		}, false},
-		"said of an earlier spec": {func(t *aiopsv1.AITask) {
-			refused(t)
-			t.Generation = 3
-		}, false},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			if got := unconfigured(task(test.edit)); got != test.want {
-				t.Errorf("unconfigured() = %t, want %t", got, test.want)
-			}
-		})
-	}
-}
-
 func restarted(edit func(*appsv1.Deployment)) *appsv1.Deployment {
 	out := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: "web", UID: "1", Generation: 3, Annotations: map[string]string{aiopsv1.LastOrderAnnotation: "order"}}}
 	out.Spec.Template.Annotations = map[string]string{restartedAt: "2026-01-01T00:00:00Z"}

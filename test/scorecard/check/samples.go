@@ -17,12 +17,9 @@ import (
 // samplesAnnotation is where a ClusterServiceVersion keeps its samples, as a JSON list.
 const samplesAnnotation = "alm-examples"
 
-// notConfigured is how the operator says that it does not know a name: the API has one reason for all that is wrong with a spec.
-const notConfigured = "is not in the operator's configuration"
-
 // samplesHealthy makes every sample of the bundle, with the workload that it targets, and waits until the operator has accepted
-// it, measures its signal, and judges it healthy, as far as the operator's configuration lets it. Nothing of a sample is changed but
-// names.
+// it, measures its signal, and judges it healthy. Nothing of a sample is changed but names, and nothing is configured for it: a sample
+// is there to be applied as it is.
 func samplesHealthy(ctx context.Context, s *stage) error {
 	var samples []map[string]any
 	if err := json.Unmarshal([]byte(s.CSV.Annotations[samplesAnnotation]), &samples); err != nil {
@@ -44,8 +41,7 @@ func samplesHealthy(ctx context.Context, s *stage) error {
 	return errors.Join(append(problems, s.settled(ctx, tasks))...)
 }
 
-// settled waits for all tasks at once. It does not judge a task, and says so, where the operator refuses it for an endpoint or a
-// receiver which the administrator has not configured: a fresh installation knows none, and no task can be healthy without it.
+// settled waits for all tasks at once.
 func (s *stage) settled(ctx context.Context, tasks []*aiopsv1.AITask) error {
 	err := s.until(ctx, "every sample to be healthy", func(ctx context.Context) (string, error) {
 		var missing []string
@@ -53,7 +49,7 @@ func (s *stage) settled(ctx context.Context, tasks []*aiopsv1.AITask) error {
 			if err := s.Client.Get(ctx, client.ObjectKeyFromObject(task), task); err != nil {
 				return "", err
 			}
-			if problem := unhealthy(task); problem != "" && !unconfigured(task) {
+			if problem := unhealthy(task); problem != "" {
 				missing = append(missing, fmt.Sprintf("AITask %s: %s", task.Name, problem))
 			}
 		}
@@ -63,19 +59,9 @@ func (s *stage) settled(ctx context.Context, tasks []*aiopsv1.AITask) error {
 		return err
 	}
 	for _, task := range tasks {
-		s.tell(task)
+		s.logf("AITask %s is healthy: %s", task.Name, describe(task))
 	}
 	return nil
-}
-
-func (s *stage) tell(task *aiopsv1.AITask) {
-	if !unconfigured(task) {
-		s.logf("AITask %s is healthy: %s", task.Name, describe(task))
-		return
-	}
-	said := conditionOf(task, aiopsv1.ConditionReady).Message
-	s.logf("AITask %s is not judged: needs configuration: %s", task.Name, said)
-	s.suggestf("add to the operator's configuration what sample %s names, to have it judged: %s", task.Name, said)
 }
 
 // createSample creates a sample under a name of this run's own, and its target likewise.
@@ -108,25 +94,4 @@ func (s *stage) createSample(ctx context.Context, sample *unstructured.Unstructu
 		return nil, fmt.Errorf("decode sample %s: %w", original, err)
 	}
 	return task, s.untilAvailable(ctx, workload)
-}
-
-// unconfigured says that a task which names an endpoint or a receiver is refused for that name, and for nothing else.
-func unconfigured(task *aiopsv1.AITask) bool {
-	ready := conditionOf(task, aiopsv1.ConditionReady)
-	return ready != nil && ready.Status == "False" && ready.Reason == aiopsv1.ReasonInvalidSpec &&
-		strings.Contains(ready.Message, notConfigured) && ready.ObservedGeneration == task.Generation && namesConfiguration(&task.Spec)
-}
-
-func namesConfiguration(spec *aiopsv1.AITaskSpec) bool {
-	for i := range spec.Signals {
-		if spec.Signals[i].Type == aiopsv1.SignalPrometheus {
-			return true
-		}
-	}
-	for i := range spec.Steps {
-		if spec.Steps[i].Action == aiopsv1.ActionNotify {
-			return true
-		}
-	}
-	return false
 }

@@ -30,11 +30,10 @@ const (
 type stage struct {
 	Environment
 
-	id          string
-	operator    *appsv1.Deployment
-	made        []client.Object
-	log         *journal
-	suggestions []string
+	id       string
+	operator *appsv1.Deployment
+	made     []client.Object
+	log      *journal
 }
 
 func newStage(environment Environment) *stage {
@@ -49,10 +48,6 @@ func (s *stage) named(name string) string { return name + "-" + s.id }
 
 func (s *stage) logf(format string, args ...any) {
 	s.log.add(s.Clock.Now(), fmt.Sprintf(format, args...))
-}
-
-func (s *stage) suggestf(format string, args ...any) {
-	s.suggestions = append(s.suggestions, fmt.Sprintf(format, args...))
 }
 
 // create makes an object in the stage's namespace, and remembers to remove it.

@@ -54,19 +54,12 @@ func describe(task *aiopsv1.AITask) string {
 }
 
 func conditionStatus(task *aiopsv1.AITask, name string) string {
-	if condition := conditionOf(task, name); condition != nil {
-		return condition.Status
-	}
-	return ""
-}
-
-func conditionOf(task *aiopsv1.AITask, name string) *aiopsv1.Condition {
 	for i := range task.Status.Conditions {
 		if task.Status.Conditions[i].Type == name {
-			return &task.Status.Conditions[i]
+			return task.Status.Conditions[i].Status
 		}
 	}
-	return nil
+	return ""
 }
 
 // unexecuted is what speaks against one step having been executed, and just one; empty if nothing.
