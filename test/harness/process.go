@@ -18,6 +18,7 @@ import (
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/example/aiops-operator/test/cluster"
@@ -48,6 +49,10 @@ type Process struct {
 type ProcessOptions struct {
 	// Name tells the processes of one cluster apart.
 	Name string
+	// Account is whose rights the process has, and in whose namespace it elects its leader. Zero: that of this tree's bundle.
+	Account types.NamespacedName
+	// Arguments are the command line that the operator is installed with. Nil: that of this tree's bundle.
+	Arguments []string
 	// Config is the content of the operator's configuration file.
 	Config string
 	// Flags are added to those that every process here gets.
@@ -77,11 +82,13 @@ func BuildVersion(ctx context.Context, version string) (string, error) {
 	return path, nil
 }
 
-// StartProcess starts the program at path with the command line of this tree's bundle, as the operator's ServiceAccount. The
-// addresses and files of this machine are appended: of a flag that is given twice, the last one holds. The program ends
-// with the cluster, or with Stop or Kill.
+// StartProcess starts the program at path as the operator is installed. The addresses and files of this machine are appended to its
+// command line: of a flag that is given twice, the last one holds. The program ends with the cluster, or with Stop or Kill.
 func StartProcess(ctx context.Context, c *cluster.Cluster, path string, options ProcessOptions) (*Process, error) {
-	kubeconfig, err := writeKubeconfig(ctx, c, options.Name)
+	if err := options.complete(); err != nil {
+		return nil, err
+	}
+	kubeconfig, err := writeKubeconfig(ctx, c, options.Name, options.Account)
 	if err != nil {
 		return nil, err
 	}
@@ -93,16 +100,8 @@ func StartProcess(ctx context.Context, c *cluster.Cluster, path string, options 
 	if err != nil {
 		return nil, err
 	}
-	release, err := LoadRelease()
-	if err != nil {
-		return nil, err
-	}
-	arguments, err := release.Arguments()
-	if err != nil {
-		return nil, err
-	}
-	arguments = slices.Concat(arguments, []string{
-		"--kubeconfig=" + kubeconfig, "--config=" + config, "--leader-election-namespace=" + Namespace,
+	arguments := slices.Concat(options.Arguments, []string{
+		"--kubeconfig=" + kubeconfig, "--config=" + config, "--leader-election-namespace=" + options.Account.Namespace,
 		"--metrics-bind-address=0", "--health-probe-bind-address=" + probe,
 	}, options.Flags)
 	process := &Process{LogFile: c.LogFile(options.Name), probe: "http://" + probe + "/readyz", done: make(chan struct{})}
@@ -110,6 +109,22 @@ func StartProcess(ctx context.Context, c *cluster.Cluster, path string, options 
 		return nil, err
 	}
 	return process, c.Adopt(options.Name, process.PID())
+}
+
+// complete takes from this tree's bundle what was not given.
+func (o *ProcessOptions) complete() error {
+	if o.Account == (types.NamespacedName{}) {
+		o.Account = types.NamespacedName{Namespace: Namespace, Name: ServiceAccount}
+	}
+	if o.Arguments != nil {
+		return nil
+	}
+	release, err := LoadRelease()
+	if err != nil {
+		return err
+	}
+	o.Arguments, err = release.Arguments()
+	return err
 }
 
 // start gives the program a session of its own, so that Ctrl-C reaches only whoever knows in which order things are stopped.
@@ -184,18 +199,18 @@ func (p *Process) Kill() {
 	<-p.done
 }
 
-// writeKubeconfig stores access as the operator's ServiceAccount.
-func writeKubeconfig(ctx context.Context, c *cluster.Cluster, name string) (string, error) {
+// writeKubeconfig stores access as a ServiceAccount.
+func writeKubeconfig(ctx context.Context, c *cluster.Cluster, name string, as types.NamespacedName) (string, error) {
 	writer, err := NewClient(c.Config())
 	if err != nil {
 		return "", err
 	}
-	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: ServiceAccount}}
+	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: as.Namespace, Name: as.Name}}
 	token := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: Of(int64(tokenLifetime.Seconds()))}}
 	if err := writer.SubResource("token").Create(ctx, account, token); err != nil {
 		return "", fmt.Errorf("log in as the operator: %w", err)
 	}
-	config, err := c.ServiceAccountConfig(ctx, Namespace, ServiceAccount)
+	config, err := c.ServiceAccountConfig(ctx, as.Namespace, as.Name)
 	if err != nil {
 		return "", fmt.Errorf("log in as the operator: %w", err)
 	}
