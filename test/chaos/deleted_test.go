@@ -51,7 +51,7 @@ func deletions() []deletion {
 var _ = Describe("Deleting in the middle of an incident", func() {
 	It("always finishes", func(ctx context.Context) {
 		inParallel(deletions(), func(t *try, variant deletion) *incident {
-			in := prepare(ctx, t, aiopsv1.ActionRestart)
+			in := prepare(ctx, t, aiopsv1.ActionRestart, variant.when.lasts)
 			process := t.start(in.namespace)
 			in.settle()
 			in.at(variant.when, process, func() {
@@ -78,7 +78,7 @@ var _ = Describe("Deleting in the middle of an incident", func() {
 	It("finishes for the whole kind, and tasks that come with it again are served", func(ctx context.Context) {
 		DeferCleanup(func(ctx context.Context) { Expect(harness.Install(ctx, admin)).To(Succeed()) })
 		alone("CRD", func(t *try) {
-			in := prepare(ctx, t, aiopsv1.ActionRestart)
+			in := prepare(ctx, t, aiopsv1.ActionRestart, atVerifying.lasts)
 			process := t.start(in.namespace)
 			in.settle()
 			in.at(atVerifying, process, func() {

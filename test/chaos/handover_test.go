@@ -8,15 +8,12 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	coordinationv1 "k8s.io/api/coordination/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
+	"k8s.io/utils/ptr"
 
 	aiopsv1 "github.com/example/aiops-operator/api/v1"
 	"github.com/example/aiops-operator/internal/operator"
 	"github.com/example/aiops-operator/test/harness"
 )
-
-// handoverLimit is how long nobody may act when a leader stops in order and a standby is warm.
-const handoverLimit = 5 * time.Second
 
 // stopAt is where in an action the leader is stopped.
 type stopAt string
@@ -43,7 +40,7 @@ var _ = DescribeTable("A leader that is stopped in the middle of an action hands
 			t.Eventually(standby.wire.counted).ShouldNot(BeEmpty())
 			took := time.Since(stopped)
 			AddReportEntry(fmt.Sprintf("%s: %s from stop to the standby's first write, %s", where, took.Round(time.Millisecond), standby.wire.counted()[0]))
-			t.Expect(took).To(BeNumerically("<", handoverLimit))
+			t.Expect(took).To(BeNumerically("<", harness.LeaseDuration(in.lease())), "the leader gives its lease back: nobody waits for its end")
 			in.ended()
 			in.sawOneAction()
 			t.Expect(in.leaseHolder()).NotTo(BeEmpty())
@@ -73,12 +70,12 @@ func (in *incident) stopInAction(where stopAt, leader, standby *process) time.Ti
 	return now
 }
 
+func (in *incident) lease() *coordinationv1.Lease {
+	lease, err := harness.LeaderLease(in.ctx, admin)
+	in.t.Expect(err).NotTo(HaveOccurred())
+	return lease
+}
+
 func (in *incident) leaseHolder() string {
-	lease := &coordinationv1.Lease{}
-	key := client.ObjectKey{Namespace: harness.Namespace, Name: "aiops-operator." + aiopsv1.GroupName}
-	in.t.Expect(admin.Get(in.ctx, key, lease)).To(Succeed())
-	if lease.Spec.HolderIdentity == nil {
-		return ""
-	}
-	return *lease.Spec.HolderIdentity
+	return ptr.Deref(in.lease().Spec.HolderIdentity, "")
 }

@@ -38,6 +38,8 @@ type incident struct {
 	pods       []string
 	broken     string
 	healed     bool
+	// lost says that the eviction left its stamp and nothing else; see isLost.
+	lost bool
 }
 
 // newNamespace makes a namespace. It is left to the end of the cluster.
@@ -114,9 +116,13 @@ func (in *incident) behave(pod *corev1.Pod, behaviour cluster.Behaviour) {
 
 // play is the rest of the script, to be called again and again: actions that cannot heal are helped once they are done.
 func (in *incident) play() {
-	if in.healed || !in.needsHelp() {
-		return
+	if !in.healed && in.needsHelp() {
+		in.heal()
 	}
+}
+
+// heal ends the cause of the incident from outside.
+func (in *incident) heal() {
 	for _, pod := range in.livePods() {
 		if string(pod.UID) == in.broken {
 			in.behave(&pod, cluster.Healthy)

@@ -44,7 +44,7 @@ var _ = Describe("A process whose watches hang", func() {
 	It("does exactly one action, and ends the incident once they go on", func(ctx context.Context) {
 		mark := auditMark()
 		incidents := inParallel(outages(), func(t *try, variant outage) *incident {
-			in := prepare(ctx, t, variant.action)
+			in := prepare(ctx, t, variant.action, variant.when.lasts)
 			process := t.start(in.namespace)
 			in.settle()
 			var end func(relist bool)

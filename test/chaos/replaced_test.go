@@ -35,7 +35,7 @@ func replacements() []replacement {
 var _ = Describe("A workload that is deleted and created again in the middle of an incident", func() {
 	It("sees nothing of the incident, which ends without success", func(ctx context.Context) {
 		inParallel(replacements(), func(t *try, variant replacement) *incident {
-			in := prepare(ctx, t, variant.action)
+			in := prepare(ctx, t, variant.action, variant.when.lasts)
 			process := t.start(in.namespace)
 			in.settle()
 			in.replaceAt(variant, process)

@@ -8,6 +8,7 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -18,7 +19,7 @@ import (
 // wipe replaces the task's status with an empty one.
 func (in *incident) wipe() {
 	patch := client.RawPatch(types.JSONPatchType, []byte(`[{"op":"replace","path":"/status","value":{}}]`))
-	in.t.Expect(admin.Status().Patch(in.ctx, in.task(), patch)).To(Succeed())
+	in.t.Expect(admin.Status().Patch(in.ctx, &aiopsv1.AITask{ObjectMeta: metav1.ObjectMeta{Namespace: in.namespace, Name: in.name}}, patch)).To(Succeed())
 }
 
 // wiping is when somebody wipes the status, and whether the process dies at that moment.
@@ -47,9 +48,9 @@ var _ = Describe("A status that is wiped in the middle of an incident", func() {
 	It("leads to no second action", func(ctx context.Context) {
 		mark := auditMark()
 		incidents := inParallel(wipings(), func(t *try, variant wiping) *incident {
-			in := prepare(ctx, t, variant.action, func(task *aiopsv1.AITask) {
+			in := prepare(ctx, t, variant.action, variant.when.lasts, func(task *aiopsv1.AITask) {
 				if variant.when == atBreach {
-					task.Spec.ForSeconds = harness.Of[int32](1)
+					task.Spec.ForSeconds = harness.Of[int32](4) // as the other moments, it lasts until it is seen
 				}
 			})
 			process := t.start(in.namespace)
@@ -68,7 +69,7 @@ var _ = Describe("A status that is wiped in the middle of an incident", func() {
 	})
 
 	It("keeps the cooldown, since the workload bears it", func(ctx context.Context) {
-		const cooldown = 6
+		const cooldown = 10
 		alone("a workload that a restart does not heal", func(t *try) {
 			in := prepare(ctx, t, aiopsv1.ActionRollback, func(task *aiopsv1.AITask) {
 				task.Spec.Steps[0].Action = aiopsv1.ActionRestart
@@ -103,7 +104,7 @@ func (in *incident) wipeAt(variant wiping, process *process) {
 		in.t.Eventually(held.reached).Should(BeClosed())
 		in.wipe()
 		held.release()
-		in.t.Eventually(in.isDone).Should(BeTrue())
+		in.t.Eventually(func() bool { return in.isDone() || in.isLost(held) }).Should(BeTrue())
 	case atVerifying:
 		in.begin()
 		in.t.Eventually(in.phase).Should(Equal(aiopsv1.PhaseVerifying))
@@ -115,9 +116,20 @@ func (in *incident) wipeAt(variant wiping, process *process) {
 	}
 }
 
+// isLost says that an eviction ended after its first write, and helps: on a machine so slow that the action's time is up while it is held,
+// the operator would carry out the rest of its order in the next pass, but with the status the order was wiped. The stamp keeps it from
+// acting again until the cooldown is over.
+func (in *incident) isLost(held *hold) bool {
+	in.lost = in.action == aiopsv1.ActionEvict && held.overdue() && in.deployment().Generation == in.generation+1 && in.reason() == aiopsv1.ReasonCooldown
+	if in.lost {
+		in.heal()
+	}
+	return in.lost
+}
+
 // isDone says that the action was carried out to its end.
 func (in *incident) isDone() bool {
-	there := in.action == aiopsv1.ActionEvict && slices.Contains(in.podUIDs(), in.broken)
+	there := in.action == aiopsv1.ActionEvict && !in.lost && slices.Contains(in.podUIDs(), in.broken)
 	return in.deployment().Generation == in.generation+1 && !there
 }
 

@@ -168,6 +168,8 @@ type hold struct {
 	reached  chan struct{}
 	released chan struct{}
 	once     sync.Once
+	// ctx is that of the write, once it is reached.
+	ctx context.Context
 }
 
 // hold keeps the next write of this kind, such as "patch deployments", from being sent, until it is released.
@@ -181,6 +183,11 @@ func (w *wire) hold(what string) *hold {
 
 func (h *hold) release() { h.once.Do(func() { close(h.released) }) }
 
+// overdue says that the time which the process gives to its action was up before the action was done.
+func (h *hold) overdue() bool {
+	return isClosed(h.reached) && errors.Is(h.ctx.Err(), context.DeadlineExceeded)
+}
+
 func (w *wire) wait(ctx context.Context, what request) error {
 	w.mutex.Lock()
 	index := slices.IndexFunc(w.holds, func(held *hold) bool { return held.what == what.String() })
@@ -191,6 +198,7 @@ func (w *wire) wait(ctx context.Context, what request) error {
 	held := w.holds[index]
 	w.holds = slices.Delete(w.holds, index, index+1)
 	w.mutex.Unlock()
+	held.ctx = ctx
 	close(held.reached)
 	select {
 	case <-held.released:

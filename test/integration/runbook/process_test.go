@@ -77,15 +77,15 @@ var _ = Describe("A standby", func() {
 	It("observes and writes nothing, and acts as soon as the leader has stopped", func(ctx context.Context) {
 		namespace := newNamespace(ctx)
 		Expect(running.Stop()).To(Succeed())
-		leader, standby := startElected(ctx), startElected(ctx)
 		DeferCleanup(func(ctx context.Context) {
-			Expect(standby.Stop()).To(Succeed())
 			options, err := harness.Options(ctx, kubernetes)
 			Expect(err).NotTo(HaveOccurred())
 			running, err = harness.Start(context.Background(), options)
 			Expect(err).NotTo(HaveOccurred())
 		})
+		leader := startElected(ctx)
 		Eventually(leader.Manager.Elected()).Should(BeClosed())
+		standby := startElected(ctx)
 		Expect(standby.Manager.Elected()).NotTo(BeClosed())
 		aitask := harness.Task(namespace, "web", "Restart")
 		aitask.Spec.Suspend = harness.Of(true)
@@ -96,13 +96,17 @@ var _ = Describe("A standby", func() {
 		Expect(leader.Stop()).To(Succeed())
 		stopped := time.Now()
 		Eventually(standby.Manager.Elected()).Should(BeClosed())
+		took := time.Since(stopped)
+		lease, err := harness.LeaderLease(ctx, admin)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(took).To(BeNumerically("<", harness.LeaseDuration(lease)), "the leader gives its lease back: nobody waits for its end")
 		behave(ctx, namespace, "web", cluster.NotReady)
 		change(ctx, aitask, func(t *aiopsv1.AITask) { t.Spec.Suspend = harness.Of(false) })
 		Eventually(task(ctx, namespace, "web")).Should(HaveField("Status.LastExecutionTime", Not(BeNil())))
-		Expect(task(ctx, namespace, "web")().Status.LastExecutionTime.Sub(stopped)).To(BeNumerically("<", 5*time.Second))
 	})
 })
 
+// startElected starts an operator that acts only while it is the leader. It ends with the spec, unless it was stopped before.
 func startElected(ctx context.Context) *harness.Operator {
 	GinkgoHelper()
 	options, err := harness.Options(ctx, kubernetes)
@@ -110,6 +114,7 @@ func startElected(ctx context.Context) *harness.Operator {
 	options.LeaderElection = true
 	out, err := harness.Start(context.Background(), options)
 	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(func() { Expect(out.Stop()).To(Succeed()) })
 	return out
 }
 
@@ -132,8 +137,11 @@ var _ = Describe("The metrics endpoint", func() {
 			Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: "default", Name: "default"}}})
 		allowed, err := kubernetes.ServiceAccountConfig(ctx, "default", "default")
 		Expect(err).NotTo(HaveOccurred())
-		refused, err := kubernetes.ServiceAccountConfig(ctx, "kube-public", "default")
-		Expect(err).NotTo(HaveOccurred())
+		var refused *rest.Config
+		Eventually(func() error { // every namespace gets this account, a moment after it was made
+			refused, err = kubernetes.ServiceAccountConfig(ctx, "kube-public", "default")
+			return err
+		}).Should(Succeed())
 
 		Eventually(func() string { return scrape(ctx, address, allowed) }).Should(HavePrefix("200 HTTP/1.1 "))
 		Expect(scrape(ctx, address, allowed)).To(ContainSubstring("controller_runtime_reconcile_total"))

@@ -32,7 +32,7 @@ func TestRunbook(t *testing.T) {
 }
 
 var _ = BeforeSuite(func(ctx context.Context) {
-	SetDefaultEventuallyTimeout(30 * time.Second)
+	SetDefaultEventuallyTimeout(60 * time.Second)
 	SetDefaultEventuallyPollingInterval(20 * time.Millisecond)
 	SetDefaultConsistentlyDuration(time.Second)
 	ctrl.SetLogger(logr.Discard())
