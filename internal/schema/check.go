@@ -81,7 +81,6 @@ func (c *Check) WaitsFor() error {
 // Wait returns once the API server stores every field, or ctx ends. Where it does not say what it stores, which is no reason to leave
 // every workload alone, Wait returns after a few seconds.
 func (c *Check) Wait(ctx context.Context) {
-	defer c.waitsFor.Store(nil)
 	settled := c.Clock.Now().Add(settleTime)
 	tell := settled
 	for ctx.Err() == nil {

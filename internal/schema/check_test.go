@@ -65,6 +65,14 @@ func newCheck(published ...publication) (*Check, *server, *[]string) {
 	return &Check{OpenAPI: api, Clock: clock.RealClock{}, Logger: logger, Version: "v0.2.0"}, api, lines
 }
 
+// aDay is the context of a test that is to fail, and not to wait for ever.
+func aDay(t *testing.T) context.Context {
+	t.Helper()
+	ctx, end := context.WithTimeout(t.Context(), 24*time.Hour)
+	t.Cleanup(end)
+	return ctx
+}
+
 func complete(t *testing.T) []byte {
 	t.Helper()
 	return served(t, func(*apiextensionsv1.JSONSchemaProps) {})
@@ -94,7 +102,7 @@ func TestWait(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				check, api, lines := newCheck(test.published...)
-				check.Wait(t.Context())
+				check.Wait(aDay(t))
 				if took := time.Since(api.began); took != test.want { //nolint:forbidigo // the time of the test's bubble
 					t.Errorf("took %s, want %s", took, test.want)
 				}
@@ -112,7 +120,7 @@ func TestWait(t *testing.T) {
 func TestWaitSaysWhatForAndEndsWithItsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		check, api, _ := newCheck(publication{document: served(t, without("status", "order"))})
-		ctx, end := context.WithCancel(t.Context())
+		ctx, end := context.WithCancel(aDay(t))
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
@@ -138,8 +146,8 @@ func TestStartEndsTheProcessWhenAnOlderDefinitionIsApplied(t *testing.T) {
 		})
 		check, api, _ := newCheck(publication{document: complete(t)}, publication{after: time.Minute, err: errors.New("unavailable")},
 			publication{after: 2 * time.Minute, document: newer}, publication{after: time.Hour, document: served(t, without("status", "order"))})
-		check.Wait(t.Context())
-		err := check.Start(t.Context())
+		check.Wait(aDay(t))
+		err := check.Start(aDay(t))
 		var outdated *OutdatedError
 		if !errors.As(err, &outdated) {
 			t.Fatalf("got %v, want an OutdatedError", err)
