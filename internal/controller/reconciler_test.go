@@ -3,21 +3,16 @@ package controller
 import (
 	"context"
 	"errors"
-	"fmt"
 	"testing"
 	"time"
 
 	"github.com/go-logr/logr/funcr"
-	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/tools/events"
 	clocktesting "k8s.io/utils/clock/testing"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
 	aiopsv1 "github.com/example/aiops-operator/api/v1"
@@ -180,59 +175,6 @@ func TestAPlanThatFailsIsSaidOnTheObject(t *testing.T) {
 	if want := "Restart could not be planned: the API server answered with an error, which the operator's log names. It is tried again until the step's timeout"; decision.Message != want {
 		t.Errorf("message = %q, want %q", decision.Message, want)
 	}
-}
-
-// TestAMistakeInASpecIsNoErrorOfTheOperator: it is its author's matter, and stands on the task. The log has a line for each mistake.
-func TestAMistakeInASpecIsNoErrorOfTheOperator(t *testing.T) {
-	task := webTask()
-	task.ResourceVersion = ""
-	scheme := runtime.NewScheme()
-	if err := aiopsv1.AddToScheme(scheme); err != nil {
-		t.Fatal(err)
-	}
-	held := fake.NewClientBuilder().WithScheme(scheme).WithObjects(task).WithStatusSubresource(task).Build()
-	var lines []string
-	ctx := logf.IntoContext(t.Context(), funcr.New(func(_, line string) { lines = append(lines, line) }, funcr.Options{}))
-	const always = `"level"=0 "msg"="Reported a transition" "reason"="InvalidSpec" "about"="Validate" "text"="threshold: AtLeast %d is always reached, ` +
-		`since UnavailableReplicas is never below 0: write 1 or more"`
-	var want []string
-	for threshold := range int64(2) {
-		if err := held.Get(ctx, keyOf(task), task); err != nil {
-			t.Fatal(err)
-		}
-		task.Spec.Threshold = new(-threshold)
-		if err := held.Update(ctx, task); err != nil {
-			t.Fatal(err)
-		}
-		want = append(want, fmt.Sprintf(always, -threshold))
-		for range 2 { // the operator is restarted
-			r := newReconciler(t, held)
-			for range 2 {
-				result, err := r.Reconcile(ctx, ctrl.Request{NamespacedName: keyOf(task)})
-				if err != nil || result.RequeueAfter != 0 {
-					t.Errorf("threshold %d: result %+v and error %v, want neither a next pass nor an error", -threshold, result, err)
-				}
-			}
-			if difference := cmp.Diff(want, lines); difference != "" {
-				t.Errorf("lines of the log (-want +got):\n%s", difference)
-			}
-		}
-	}
-}
-
-// newReconciler returns a reconciler of an elected process.
-func newReconciler(t *testing.T, held client.Client) *Reconciler {
-	t.Helper()
-	collectors, err := metrics.New(prometheus.NewRegistry())
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := &Reconciler{
-		Client: held, Live: held, Fleet: NewFleet(held, Storm{}), Metrics: collectors, Clock: clocktesting.NewFakePassiveClock(noon()),
-		Events: events.NewFakeRecorder(10), RandomID: func() string { return "id" },
-	}
-	r.elected.Store(true)
-	return r
 }
 
 // undeliverable is a Notify that fails.

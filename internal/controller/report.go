@@ -11,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	aiopsv1 "github.com/example/aiops-operator/api/v1"
 )
@@ -45,7 +46,7 @@ func (r *Reconciler) report(ctx context.Context, p *pass) error {
 	}
 	r.tell(ctx, p, after)
 	r.count(before, after)
-	return nil
+	return r.stalled(p, before)
 }
 
 // tell makes an event of each transition, which people see for an hour, and a line of the log, which is kept.
@@ -91,6 +92,15 @@ func reasonOf(task *aiopsv1.AITask) string {
 		return ""
 	}
 	return task.Status.Decision.Reason
+}
+
+// stalled tells the queue, once, that nothing but another spec will help.
+func (r *Reconciler) stalled(p *pass, before *aiopsv1.AITask) error {
+	problem := p.input.SpecProblem
+	if problem == nil || p.decision.Status.Phase != aiopsv1.PhaseFailed || before.Status.Phase == aiopsv1.PhaseFailed {
+		return nil
+	}
+	return reconcile.TerminalError(fmt.Errorf("accept spec of AITask %s: %s: %s", p.key, problem.Reason, problem.Message))
 }
 
 // busyTask returns the name of another task with an unfinished order on the target, and when that order is over at the latest.
