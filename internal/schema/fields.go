@@ -44,13 +44,23 @@ func missingFields(document []byte) ([]string, error) {
 
 // missingIn compares what stands at one place. Types of other packages, such as ObjectMeta, are the API server's own affair.
 func missingIn(place string, own reflect.Type, served node) []string {
-	for own.Kind() == reflect.Pointer || own.Kind() == reflect.Slice {
-		if own.Kind() == reflect.Slice && served.Items != nil {
-			place, served = place+"[]", *served.Items
+	switch own.Kind() {
+	case reflect.Pointer:
+		return missingIn(place, own.Elem(), served)
+	case reflect.Slice:
+		if served.Items == nil {
+			return nil
 		}
-		own = own.Elem()
+		return missingIn(place+"[]", own.Elem(), *served.Items)
+	case reflect.Struct:
+		return missingInStruct(place, own, served)
+	default:
+		return nil
 	}
-	if own.Kind() != reflect.Struct || own.PkgPath() != reflect.TypeFor[aiopsv1.AITask]().PkgPath() || served.Preserves {
+}
+
+func missingInStruct(place string, own reflect.Type, served node) []string {
+	if own.PkgPath() != reflect.TypeFor[aiopsv1.AITask]().PkgPath() || served.Preserves {
 		return nil
 	}
 	var missing []string
