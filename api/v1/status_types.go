@@ -379,7 +379,7 @@ type Order struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Order reason",xDescriptors={"urn:alm:descriptor:text"}
 	Reason string `json:"reason,omitempty"`
 
-	// message says what is or was done, for people.
+	// message says what is to be done, or once it ran what was done, for people.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Order message",xDescriptors={"urn:alm:descriptor:text"}

@@ -237,7 +237,7 @@ func (s *stage) input() runbook.Input {
 
 // plan is what a step would do, as its action says it.
 func (s *stage) plan(step aiopsv1.Step) runbook.Proposal {
-	proposal := runbook.Proposal{StepName: step.Name, Refusal: s.refusal, Message: fmt.Sprintf("ran %s on %s", step.Action, s.target.Summary)}
+	proposal := runbook.Proposal{StepName: step.Name, Refusal: s.refusal, Message: fmt.Sprintf("run %s on %s", step.Action, s.target.Summary)}
 	switch step.Action {
 	case aiopsv1.ActionScale:
 		proposal.Replicas = pointerTo(s.target.Replicas + 1)
@@ -274,5 +274,6 @@ func (s *stage) act(in runbook.Input) runbook.Decision {
 	if order.Replicas != nil {
 		s.target.Replicas = *order.Replicas
 	}
-	return runbook.Executed(in, runbook.Execution{After: s.target.Image()})
+	done := fmt.Sprintf("ran %s on %s", step.Action, s.target.Summary)
+	return runbook.Executed(in, runbook.Execution{After: s.target.Image(), Message: done})
 }
