@@ -102,5 +102,5 @@ func (in *incident) isGoneSoon(object client.Object) {
 	in.t.Expect(admin.Delete(in.ctx, object)).To(Succeed())
 	in.t.Eventually(func() bool {
 		return apierrors.IsNotFound(admin.Get(in.ctx, client.ObjectKeyFromObject(object), object))
-	}).Should(BeTrue(), "it is still there")
+	}).WithTimeout(harness.DeletionTime).Should(BeTrue(), "it is still there")
 }

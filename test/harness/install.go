@@ -65,7 +65,7 @@ func Apply(ctx context.Context, writer client.Client, objects ...*unstructured.U
 
 func apply(ctx context.Context, writer client.Client, object *unstructured.Unstructured) error {
 	var last error
-	err := wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, DeletionTime, true, func(ctx context.Context) (bool, error) {
 		applied := object.DeepCopy()
 		last = writer.Patch(ctx, applied, client.Apply, client.FieldOwner("harness"), client.ForceOwnership) //nolint:staticcheck // unstructured objects have no typed apply
 		if apierrors.IsInvalid(last) || apierrors.IsBadRequest(last) {
@@ -81,6 +81,10 @@ func apply(ctx context.Context, writer client.Client, object *unstructured.Unstr
 	}
 	return nil
 }
+
+// DeletionTime is how long a deletion may take before it hangs. Most take a second and that of a namespace some, but an API server that is
+// busy while it deletes a definition may not see that the last object is gone, and then looks again only a minute later.
+const DeletionTime = 3 * time.Minute
 
 var errBeingDeleted = errors.New("it is being deleted")
 

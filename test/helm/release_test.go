@@ -54,7 +54,8 @@ func newRelease() *release {
 func remove(ctx context.Context, object client.Object) {
 	GinkgoHelper()
 	Expect(client.IgnoreNotFound(admin.Delete(ctx, object))).To(Succeed())
-	Eventually(func() error { return admin.Get(ctx, client.ObjectKeyFromObject(object), object) }).Should(MatchError(ContainSubstring("not found")))
+	Eventually(func() error { return admin.Get(ctx, client.ObjectKeyFromObject(object), object) }).WithTimeout(harness.DeletionTime).
+		Should(MatchError(ContainSubstring("not found")))
 }
 
 // createNamespace makes the release's namespace and waits for what every namespace has.

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os/exec"
 	"path/filepath"
-	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -37,7 +36,7 @@ var _ = Describe("The one YAML file", func() {
 		DeferCleanup(removeAll)
 
 		kubectl(ctx, program, "apply", "-f", file)
-		kubectl(ctx, program, "rollout", "status", "-n", harness.Namespace, "deployment/"+harness.ServiceAccount, "--timeout=60s")
+		kubectl(ctx, program, "rollout", "status", "-n", harness.Namespace, "deployment/"+harness.ServiceAccount, "--timeout=2m")
 		Expect(replicas(ctx)).To(Equal("generation 1, 2 available"))
 
 		By("applying it again: the replicas stay")
@@ -54,9 +53,9 @@ var _ = Describe("The one YAML file", func() {
 		t.ends("watching", "Restart Recovered")
 
 		By("deleting it in the middle of incidents")
-		kubectl(ctx, program, "delete", "-f", file, "--timeout="+hangs.String())
+		kubectl(ctx, program, "delete", "-f", file, "--timeout="+harness.DeletionTime.String())
 		Expect(t.operator.Stop()).To(Succeed())
-		kubectl(ctx, program, "delete", "namespace", t.namespace, "--timeout="+(2*time.Minute).String())
+		kubectl(ctx, program, "delete", "namespace", t.namespace, "--timeout="+harness.DeletionTime.String())
 		t.left(ctx)
 	})
 })

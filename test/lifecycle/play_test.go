@@ -153,6 +153,10 @@ func (p *play) settled(name string) {
 }
 
 func (p *play) annotate(object client.Object, key, value string) {
+	p.Expect(p.tryToAnnotate(object, key, value)).To(Succeed())
+}
+
+func (p *play) tryToAnnotate(object client.Object, key, value string) error {
 	before, ok := object.DeepCopyObject().(client.Object)
 	p.Expect(ok).To(BeTrue())
 	annotations := map[string]string{key: value}
@@ -162,7 +166,7 @@ func (p *play) annotate(object client.Object, key, value string) {
 		}
 	}
 	object.SetAnnotations(annotations)
-	p.Expect(admin.Patch(p.ctx, object, client.MergeFrom(before))).To(Succeed())
+	return admin.Patch(p.ctx, object, client.MergeFrom(before))
 }
 
 // pods returns the live pods of a workload of this name.
@@ -172,10 +176,11 @@ func (p *play) pods(name string) []corev1.Pod {
 	return slices.DeleteFunc(list.Items, func(pod corev1.Pod) bool { return pod.DeletionTimestamp != nil })
 }
 
-// breakPods makes the running pods of a workload behave so, without a rollout. Pods made later are healthy.
+// breakPods makes the running pods of a workload behave so, without a rollout. Pods made later are healthy. The first one may make the
+// operator replace the others before they are reached.
 func (p *play) breakPods(name string, behaviour cluster.Behaviour) {
 	for _, pod := range p.pods(name) {
-		p.annotate(&pod, cluster.BehaviourAnnotation, string(behaviour))
+		p.Expect(client.IgnoreNotFound(p.tryToAnnotate(&pod, cluster.BehaviourAnnotation, string(behaviour)))).To(Succeed())
 	}
 }
 
@@ -238,7 +243,7 @@ func removeAll(ctx context.Context) {
 	Expect(admin.DeleteAllOf(ctx, &rbacv1.ClusterRole{}, client.HasLabels{harness.OwnerLabel})).To(Succeed())
 	Expect(admin.DeleteAllOf(ctx, &rbacv1.ClusterRoleBinding{}, client.HasLabels{harness.OwnerLabel})).To(Succeed())
 	Expect(current.Remove(ctx, admin)).To(Succeed())
-	Eventually(func() []string { return deleteNamespaces(ctx) }).WithTimeout(2*time.Minute).Should(BeEmpty(), "namespaces are still there")
+	Eventually(func() []string { return deleteNamespaces(ctx) }).WithTimeout(harness.DeletionTime).Should(BeEmpty(), "namespaces are still there")
 }
 
 // deleteNamespaces deletes what is played in, and the operator's namespace, and returns those that are still there.

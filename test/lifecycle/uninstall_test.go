@@ -19,9 +19,6 @@ import (
 	"github.com/example/aiops-operator/test/harness"
 )
 
-// hangs is how long a deletion may take before it is said to hang. Two finish in a second, that of a namespace in some.
-const hangs = 45 * time.Second
-
 // removal is one step of an uninstallation.
 type removal string
 
@@ -111,7 +108,7 @@ func (t *town) gone(ctx context.Context, object client.Object) {
 	}
 	Expect(err).NotTo(HaveOccurred())
 	Eventually(func() bool { return isGone(admin.Get(ctx, client.ObjectKeyFromObject(object), object)) }).
-		WithTimeout(hangs).Should(BeTrue(), "%s is still there", object.GetName())
+		WithTimeout(harness.DeletionTime).Should(BeTrue(), "%s is still there", object.GetName())
 }
 
 func isGone(err error) bool {
@@ -121,7 +118,7 @@ func isGone(err error) bool {
 // left waits until nothing but this has come to the cluster.
 func (t *town) left(ctx context.Context, want ...string) {
 	GinkgoHelper()
-	Eventually(added(ctx, t.before)).WithTimeout(hangs).WithPolling(250 * time.Millisecond).
+	Eventually(added(ctx, t.before)).WithTimeout(harness.DeletionTime).WithPolling(250 * time.Millisecond).
 		Should(ConsistOf(want))
 }
 

@@ -61,7 +61,8 @@ func podUIDs(ctx context.Context, namespace, name string) []string {
 	return out
 }
 
-// behave makes the running pods of a workload behave so, without a rollout. Pods made later are healthy.
+// behave makes the running pods of a workload behave so, without a rollout. Pods made later are healthy. The first one may make the operator
+// replace the others before they are reached.
 func behave(ctx context.Context, namespace, name string, behaviour cluster.Behaviour) {
 	GinkgoHelper()
 	for _, pod := range pods(ctx, namespace, name) {
@@ -70,7 +71,7 @@ func behave(ctx context.Context, namespace, name string, behaviour cluster.Behav
 			pod.Annotations = map[string]string{}
 		}
 		pod.Annotations[cluster.BehaviourAnnotation] = string(behaviour)
-		Expect(admin.Patch(ctx, &pod, client.MergeFrom(before))).To(Succeed())
+		Expect(client.IgnoreNotFound(admin.Patch(ctx, &pod, client.MergeFrom(before)))).To(Succeed())
 	}
 }
 
