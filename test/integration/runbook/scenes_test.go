@@ -3,6 +3,7 @@ package runbook_test
 import (
 	"context"
 	"encoding/json"
+	"slices"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -45,7 +46,7 @@ var _ = Describe("A bad release", func() {
 
 		change(ctx, deployment, func(d *appsv1.Deployment) { d.Spec.Template.Spec.Containers[0].Image = "shop/checkout:crash" })
 
-		Eventually(func() []string { return results(task(ctx, namespace, "checkout")()) }).Should(Equal([]string{"Rollback Recovered"}))
+		rolledBack(ctx, namespace, "checkout")
 		Expect(admin.Get(ctx, client.ObjectKeyFromObject(deployment), deployment)).To(Succeed())
 		Expect(deployment.Spec.Template.Spec.Containers[0].Image).To(Equal("shop/checkout:2.4.0"))
 	})
@@ -58,7 +59,7 @@ var _ = Describe("A bad release", func() {
 
 		change(ctx, set, func(s *appsv1.StatefulSet) { s.Spec.Template.Spec.Containers[0].Image = "shop/db:missing" })
 
-		Eventually(func() []string { return results(task(ctx, namespace, "db")()) }).Should(Equal([]string{"Rollback Recovered"}))
+		rolledBack(ctx, namespace, "db")
 	})
 
 	It("of a DaemonSet is rolled back", func(ctx context.Context) {
@@ -69,7 +70,7 @@ var _ = Describe("A bad release", func() {
 
 		change(ctx, set, func(s *appsv1.DaemonSet) { s.Spec.Template.Spec.Containers[0].Image = "shop/agent:crash" })
 
-		Eventually(func() []string { return results(task(ctx, namespace, "agent")()) }).Should(Equal([]string{"Rollback Recovered"}))
+		rolledBack(ctx, namespace, "agent")
 	})
 
 	It("that a GitOps tool applied is not rolled back: the refusal says where to do it", func(ctx context.Context) {
@@ -96,7 +97,16 @@ func rollbackTask(namespace, name, kind string) *aiopsv1.AITask {
 	out.Spec.TargetRef = &aiopsv1.TargetReference{APIVersion: "apps/v1", Kind: kind, Name: name}
 	out.Spec.Signals = []aiopsv1.Signal{{Name: "crash", Type: aiopsv1.SignalCrashLoopingPods, Threshold: harness.Of[int64](1)}}
 	out.Spec.Steps = []aiopsv1.Step{{Name: "back", Action: aiopsv1.ActionRollback}}
+	harness.RetrySoon(out)
 	return out
+}
+
+// rolledBack waits until a task has proven one rollback. One that was withdrawn before is not run; see harness.RetrySoon.
+func rolledBack(ctx context.Context, namespace, name string) {
+	GinkgoHelper()
+	Eventually(func() []string {
+		return slices.DeleteFunc(results(task(ctx, namespace, name)()), func(result string) bool { return result == "Rollback Withdrawn" })
+	}).Should(Equal([]string{"Rollback Recovered"}))
 }
 
 // hopeless is a task on a workload that nothing helps.

@@ -71,7 +71,11 @@ func task(ctx context.Context, namespace, name string) func() *aiopsv1.AITask {
 	}
 }
 
+// results returns a task's history, newest first, or nothing while it cannot be read.
 func results(t *aiopsv1.AITask) []string {
+	if t == nil {
+		return nil
+	}
 	var out []string
 	for _, entry := range t.Status.History {
 		out = append(out, fmt.Sprintf("%s %s", entry.Action, entry.Result))
