@@ -153,6 +153,21 @@ func (p *play) phasesNow() map[string]string {
 	return out
 }
 
+// podsOf counts the pods of the workloads: one each, and one more where a step added it.
+func podsOf(members []*member) int {
+	out := 0
+	for _, m := range members {
+		switch {
+		case m.absent:
+		case m.phase == aiopsv1.PhaseVerifying || m.phase == aiopsv1.PhaseExhausted:
+			out += 2
+		default:
+			out++
+		}
+	}
+	return out
+}
+
 // podUIDs are the identities of all pods of the namespace.
 func (p *play) podUIDs() []string {
 	list := &corev1.PodList{}

@@ -15,6 +15,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	operatorsv1alpha1 "github.com/operator-framework/api/pkg/operators/v1alpha1"
+	authorizationv1 "k8s.io/api/authorization/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -149,6 +150,7 @@ func perform(ctx context.Context, program string, release *harness.Release, pati
 	s := &stage{results: map[string]error{}}
 	Expect(client.IgnoreNotFound(admin.Delete(ctx, &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: leaseKey().Namespace, Name: leaseKey().Name}}))).To(Succeed())
 	Expect(release.Install(ctx, admin)).To(Succeed())
+	inForce(ctx, release)
 	var err error
 	s.mark, err = kubernetes.AuditMark()
 	Expect(err).NotTo(HaveOccurred())
@@ -156,7 +158,7 @@ func perform(ctx context.Context, program string, release *harness.Release, pati
 	Expect(err).NotTo(HaveOccurred())
 	s.leader = s.replica(ctx, program, "leader", harness.ProcessOptions{Flags: []string{"--metrics-bind-address=" + s.metrics}})
 	defer s.leader.Kill()
-	s.waitForLeader(ctx)
+	s.waitForLeader(ctx, patience)
 	// A replica that gets no lists streamed falls back to asking for them page by page.
 	s.standby = s.replica(ctx, program, "standby", harness.ProcessOptions{Environment: []string{"KUBE_FEATURE_WatchListClient=false"}})
 	defer s.standby.Kill()
@@ -187,10 +189,43 @@ func perform(ctx context.Context, program string, release *harness.Release, pati
 	return s
 }
 
+// inForce waits until the API server grants all that was asked for: it learns of roles and bindings a moment after they were made, and the
+// operator must not have been denied anything by then.
+func inForce(ctx context.Context, release *harness.Release) {
+	GinkgoHelper()
+	strategy := release.CSV.Spec.InstallStrategy.StrategySpec
+	for namespace, entries := range map[string][]operatorsv1alpha1.StrategyDeploymentPermissions{
+		metav1.NamespaceAll: strategy.ClusterPermissions, harness.Namespace: strategy.Permissions,
+	} {
+		for _, entry := range entries {
+			for _, rule := range entry.Rules {
+				for _, single := range singles(rule) {
+					Eventually(mayOperator(ctx, namespace, single)).Should(BeTrue(), "%v", single)
+				}
+			}
+		}
+	}
+}
+
+// mayOperator asks, for Eventually, whether the operator has a right.
+func mayOperator(ctx context.Context, namespace string, single rbacv1.PolicyRule) func() (bool, error) {
+	resource, subresource, _ := strings.Cut(single.Resources[0], "/")
+	asked := authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{User: operatorUser,
+		ResourceAttributes: &authorizationv1.ResourceAttributes{
+			Namespace: namespace, Verb: single.Verbs[0], Group: single.APIGroups[0], Resource: resource, Subresource: subresource,
+			Name: strings.Join(single.ResourceNames, ""), // there is at most one
+		}}}
+	return func() (bool, error) {
+		review := asked.DeepCopy()
+		err := admin.Create(ctx, review)
+		return review.Status.Allowed, err
+	}
+}
+
 // waitForLeader gives the first replica time to become the leader. Without the right to it, it does not.
-func (s *stage) waitForLeader(ctx context.Context) {
+func (s *stage) waitForLeader(ctx context.Context, patience time.Duration) {
 	lease := &coordinationv1.Lease{}
-	_ = wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, 10*time.Second, true, func(ctx context.Context) (bool, error) {
+	_ = wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
 		_ = admin.Get(ctx, leaseKey(), lease) // it may not exist yet
 		return lease.Spec.HolderIdentity != nil, nil
 	}) // the scenarios tell what came of it

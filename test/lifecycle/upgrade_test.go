@@ -60,6 +60,7 @@ var _ = Describe("Another version of the operator takes over fifty tasks in all 
 		})
 
 		By("upgrading as OLM does: the definition, the rights, then one replica after the other")
+		p.soon(func() int { return len(p.podUIDs()) }).Should(Equal(podsOf(members)))
 		pods := p.podUIDs()
 		var err error
 		mark, err = kubernetes.AuditMark()
@@ -93,13 +94,14 @@ var _ = Describe("Another version of the operator takes over fifty tasks in all 
 
 	It("and every task goes on", func() {
 		close(letters.opened)
+		p.soon(letters.arrived).Should(Equal(perPhase), "notifications, by key")
 		going := slices.DeleteFunc(slices.Clone(members), func(m *member) bool { return m == incident })
 		p.all(going, func(p *play, m *member) {
 			m.goOn(p, m)
 			p.soon(p.task(m.name)).Should(HaveField("Status.Phase", aiopsv1.PhaseWatching), p.story(m.name))
 			p.ends(m.name, m.history...)
 		})
-		Expect(letters.received).To(HaveLen(perPhase), "notifications, by key")
+		Expect(letters.arrived()).To(Equal(perPhase), "notifications, by key")
 	})
 
 	It("and, taken back to the older one, loses nothing of what the newer one wrote", func(ctx context.Context) {

@@ -137,6 +137,13 @@ func (m *mailbox) ServeHTTP(writer http.ResponseWriter, request *http.Request) {
 	}
 }
 
+// arrived counts the notifications that have arrived, each of them once.
+func (m *mailbox) arrived() int {
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	return len(m.received)
+}
+
 // configuration is an operator's configuration with the mailbox as the default receiver.
 func (m *mailbox) configuration() string {
 	return configuration + fmt.Sprintf("receivers:\n- name: default\n  url: %s\n  timeoutSeconds: 60\n", m.server.URL)
