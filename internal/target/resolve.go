@@ -3,6 +3,7 @@ package target
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -27,8 +28,9 @@ func NewResolver(cached, live client.Reader) *Resolver {
 	return &Resolver{cached: cached, live: live}
 }
 
-// Resolve reads the workload's state from the caches alone. It returns ErrNotFound, wrapped, for a workload that does not exist, and an
-// *UnsupportedKindError for a kind that is none.
+// Resolve reads the workload's state from the caches. Where these have seen a newer revision of the workload than the workload itself, as
+// they may for a moment, it is read from the API server: what its pods do would else be held against a template that made none of them.
+// Resolve returns ErrNotFound, wrapped, for a workload that does not exist, and an *UnsupportedKindError for a kind that is none.
 func (r *Resolver) Resolve(ctx context.Context, reference Reference, now time.Time) (State, error) {
 	return r.resolve(ctx, r.cached, reference, now)
 }
@@ -55,6 +57,9 @@ func (r *Resolver) resolve(ctx context.Context, reader client.Reader, reference 
 	if err != nil {
 		return State{}, err
 	}
+	if reader == r.cached && around.outrun(object) {
+		return r.resolve(ctx, r.live, reference, now)
+	}
 	var state State
 	switch object := object.(type) {
 	case *appsv1.Deployment:
@@ -79,6 +84,24 @@ type revision struct {
 	name   string
 	uid    types.UID
 	number int64
+}
+
+// outrun says that there is a newer revision than the one that the workload names as its newest. A DaemonSet names none.
+func (s surroundings) outrun(object client.Object) bool {
+	var named int64
+	switch object := object.(type) {
+	case *appsv1.Deployment:
+		named = RevisionNumber(object.Annotations)
+	case *appsv1.StatefulSet:
+		index := slices.IndexFunc(s.revisions, func(r revision) bool { return r.name == object.Status.UpdateRevision })
+		if index < 0 {
+			return false
+		}
+		named = s.revisions[index].number
+	default:
+		return false
+	}
+	return slices.ContainsFunc(s.revisions, func(r revision) bool { return r.number > named })
 }
 
 func (r *Resolver) surroundings(ctx context.Context, reference Reference, uid types.UID) (surroundings, error) {

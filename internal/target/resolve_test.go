@@ -203,6 +203,68 @@ func TestResolveOthers(t *testing.T) {
 	}
 }
 
+// TestAWorkloadThatIsBehindItsRevisionsIsReadLive: a bad release whose pods the caches have seen before the release itself.
+func TestAWorkloadThatIsBehindItsRevisionsIsReadLive(t *testing.T) {
+	released := func(object client.Object) client.Object {
+		object.SetGeneration(3)
+		switch object := object.(type) {
+		case *appsv1.Deployment:
+			object.Annotations[RevisionAnnotation] = "9"
+		case *appsv1.StatefulSet:
+			object.Status.UpdateRevision = "db-b"
+		}
+		return object
+	}
+	daemonSet := &appsv1.DaemonSet{ObjectMeta: workloadMeta("agent", 0), Spec: appsv1.DaemonSetSpec{Template: template("agent:1")}}
+	for name, test := range map[string]struct {
+		reference Reference
+		cached    []client.Object
+		live      client.Object
+		want      int64
+	}{
+		"Deployment": {
+			Reference{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "shop", Name: "web"},
+			[]client.Object{deployment(), metadataOf(replicaSet("web-abc", "abc", "8", "web-uid")), metadataOf(replicaSet("web-bad", "bad", "9", "web-uid"))},
+			released(deployment()), 3,
+		},
+		"Deployment that has kept up": {
+			Reference{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "shop", Name: "web"},
+			[]client.Object{deployment(), metadataOf(replicaSet("web-abc", "abc", "8", "web-uid"))},
+			released(deployment()), 2,
+		},
+		"StatefulSet": {
+			Reference{APIVersion: "apps/v1", Kind: "StatefulSet", Namespace: "shop", Name: "db"},
+			[]client.Object{statefulSet(), controllerRevision("StatefulSet", "db", "db-a", 1), controllerRevision("StatefulSet", "db", "db-b", 2)},
+			released(statefulSet()), 3,
+		},
+		"StatefulSet that has kept up": {
+			Reference{APIVersion: "apps/v1", Kind: "StatefulSet", Namespace: "shop", Name: "db"},
+			[]client.Object{statefulSet(), controllerRevision("StatefulSet", "db", "db-a", 2), controllerRevision("StatefulSet", "db", "db-b", 1)},
+			released(statefulSet()), 2,
+		},
+		"StatefulSet ahead of its revisions": {
+			Reference{APIVersion: "apps/v1", Kind: "StatefulSet", Namespace: "shop", Name: "db"},
+			[]client.Object{statefulSet(), controllerRevision("StatefulSet", "db", "db-b", 2)},
+			released(statefulSet()), 2,
+		},
+		"DaemonSet": {
+			Reference{APIVersion: "apps/v1", Kind: "DaemonSet", Namespace: "shop", Name: "agent"},
+			[]client.Object{daemonSet, controllerRevision("DaemonSet", "agent", "agent-1", 3)},
+			released(daemonSet.DeepCopy()), 2,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			state, err := NewResolver(reader(t, test.cached...), reader(t, test.live)).Resolve(t.Context(), test.reference, at(5000))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if state.Generation != test.want {
+				t.Errorf("generation %d, want %d", state.Generation, test.want)
+			}
+		})
+	}
+}
+
 func TestResolveFindsThePodsOfALongName(t *testing.T) {
 	long := strings.Repeat("a", 250)
 	cut := long[:242]
