@@ -41,7 +41,7 @@ FUZZTIME ?= 60s
 # Statement coverage, in percent, below which `cover` fails.
 COVERAGE ?= 98.0
 # Flags of go test for `integration`: packages share the machine, so one after another, and never from the cache.
-INTEGRATION_FLAGS ?= -timeout 30m -p 1 -count=1
+INTEGRATION_FLAGS ?= -timeout 60m -p 1 -count=1
 # Flags of `test-skew`, and packages to run instead: --kubernetes 1.34,1.35 ./test/helm.
 SKEW_FLAGS ?=
 # Flags of the operator for `run`.

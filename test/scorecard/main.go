@@ -39,6 +39,7 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if len(os.Args) == 2 && os.Args[1] == check.Idle {
+		fmt.Fprintln(os.Stderr, "idle until asked to end")
 		<-ctx.Done()
 		return
 	}

@@ -1,6 +1,7 @@
 package main_test
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -95,16 +96,17 @@ var _ = Describe("The program", Ordered, func() {
 	})
 
 	It("idles as the workload of the tests until it is asked to end", func(ctx context.Context) {
-		var printed bytes.Buffer
 		command := exec.CommandContext(ctx, program, check.Idle)
-		command.Stdout, command.Stderr = &printed, &printed
+		said, err := command.StderrPipe()
+		Expect(err).NotTo(HaveOccurred())
 		Expect(command.Start()).To(Succeed())
+		DeferCleanup(func() { _ = command.Process.Kill() }) // Only if the spec fails.
+		Expect(bufio.NewReader(said).ReadString('\n')).To(Equal("idle until asked to end\n"), "before that it does not hear the request")
 		ended := make(chan error, 1)
 		go func() { ended <- command.Wait() }()
 		Consistently(ended, "300ms").ShouldNot(Receive())
 		Expect(command.Process.Signal(syscall.SIGTERM)).To(Succeed())
 		Eventually(ended).Should(Receive(BeNil()))
-		Expect(printed.String()).To(BeEmpty())
 	})
 })
 
