@@ -67,7 +67,7 @@ type Options struct {
 	// Concurrency is how many tasks are reconciled at the same time. At least 1.
 	Concurrency int
 	Metrics     metricsserver.Options
-	// ProbeAddress serves /healthz and /readyz. "0": nowhere.
+	// ProbeAddress serves /healthz and /readyz. Empty or "0": nowhere.
 	ProbeAddress string
 	// Registry receives the operator's metrics. Required.
 	Registry prometheus.Registerer

@@ -19,8 +19,8 @@ import (
 const probeTimeout = time.Second
 
 // process is a manager that starts nothing, and does not run for leader, before the API server stores what this operator writes. It serves
-// the probes itself: a process that waits is alive and not ready, so that it is not restarted and a rollout keeps the replicas
-// that are.
+// the probes itself, not those that are added to the manager: a process that waits is alive and not ready, so that it is not restarted
+// and a rollout keeps the replicas that are.
 type process struct {
 	ctrl.Manager
 	schema *schema.Check
@@ -39,7 +39,7 @@ func newProcess(ctx context.Context, mgr ctrl.Manager, options Options) (ctrl.Ma
 	if err := mgr.Add(out.schema); err != nil {
 		return nil, fmt.Errorf("add the check of the schema: %w", err)
 	}
-	if options.ProbeAddress == "0" {
+	if options.ProbeAddress == "" || options.ProbeAddress == "0" {
 		return out, nil
 	}
 	if out.probes, err = (&net.ListenConfig{}).Listen(ctx, "tcp", options.ProbeAddress); err != nil {

@@ -20,8 +20,8 @@ import (
 )
 
 const (
-	// waitInterval is how often a process that waits looks. The index that it asks for is small.
-	waitInterval = 500 * time.Millisecond
+	// waitInterval is how often a process that waits looks. The document that it reads is about 110 KB.
+	waitInterval = time.Second
 	// settleTime is how long what is found may come from a moment ago: OpenAPI documents follow a definition that was just applied by a
 	// second or two, and installers start the operator right after.
 	settleTime = 5 * time.Second
@@ -64,9 +64,8 @@ type Check struct {
 	// Version is the operator's, for the message.
 	Version string
 
-	// document names the one that was compared last, by its hash, and missing is what came of it.
-	document string
-	missing  []string
+	// complete names, by its hash, the document that was found to have every field.
+	complete string
 	waitsFor atomic.Pointer[OutdatedError]
 }
 
@@ -79,23 +78,24 @@ func (c *Check) WaitsFor() error {
 }
 
 // Wait returns once the API server stores every field, or ctx ends. Where it does not say what it stores, which is no reason to leave
-// every workload alone, Wait returns after a few seconds.
+// every workload alone, Wait returns after a few seconds. Once it has said that fields are missing, only its own word ends the wait.
 func (c *Check) Wait(ctx context.Context) {
 	settled := c.Clock.Now().Add(settleTime)
 	tell := settled
 	for ctx.Err() == nil {
 		err := c.look(ctx)
-		outdated, isOutdated := errors.AsType[*OutdatedError](err)
-		c.waitsFor.Store(outdated)
-		now := c.Clock.Now()
+		if outdated, isOutdated := errors.AsType[*OutdatedError](err); isOutdated || err == nil {
+			c.waitsFor.Store(outdated)
+		}
+		now, waitsFor := c.Clock.Now(), c.WaitsFor()
 		switch {
 		case err == nil:
 			return
-		case !isOutdated && !now.Before(settled):
+		case waitsFor == nil && !now.Before(settled):
 			c.Logger.Info("Started without knowing whether the CustomResourceDefinition has every field", "reason", err.Error())
 			return
-		case isOutdated && !now.Before(tell):
-			c.Logger.Error(err, "Looked after no AITask: waited for the CustomResourceDefinition")
+		case waitsFor != nil && !now.Before(tell):
+			c.Logger.Error(waitsFor, "Looked after no AITask: waited for the CustomResourceDefinition")
 			tell = now.Add(tellInterval)
 		}
 		select {
@@ -106,20 +106,26 @@ func (c *Check) Wait(ctx context.Context) {
 }
 
 // Start looks until ctx ends, and fails when an older definition has been applied: the process that is started in place of this one
-// waits.
+// waits. It looks twice, since one of several API servers may be a few seconds behind the others.
 func (c *Check) Start(ctx context.Context) error {
+	suspected := false
 	for {
+		interval := runInterval
+		err := c.look(ctx)
+		_, isOutdated := errors.AsType[*OutdatedError](err)
+		switch {
+		case isOutdated && suspected:
+			return err
+		case isOutdated:
+			interval = settleTime
+		case err != nil:
+			c.Logger.V(1).Info("Could not look at the CustomResourceDefinition", "reason", err.Error())
+		}
+		suspected = isOutdated
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-c.Clock.After(runInterval):
-		}
-		err := c.look(ctx)
-		if _, isOutdated := errors.AsType[*OutdatedError](err); isOutdated {
-			return err
-		}
-		if err != nil {
-			c.Logger.V(1).Info("Could not look at the CustomResourceDefinition", "reason", err.Error())
+		case <-c.Clock.After(interval):
 		}
 	}
 }
@@ -127,7 +133,8 @@ func (c *Check) Start(ctx context.Context) error {
 // NeedLeaderElection says that every replica looks for itself: one that is to take over must not be the one that drops fields.
 func (*Check) NeedLeaderElection() bool { return false }
 
-// look compares, if the document is another one than the last time. Any error but an OutdatedError means that it is not known.
+// look compares, if the document is another one than that which was complete. What is missing is read anew each time: index and document
+// may come from two API servers, of which one is behind. Any error but an OutdatedError means that it is not known.
 func (c *Check) look(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
@@ -140,19 +147,20 @@ func (c *Check) look(ctx context.Context) error {
 	if !found {
 		return fmt.Errorf("find the OpenAPI document %s: it is not there", path)
 	}
-	if document.ServerRelativeURL() != c.document {
-		content, err := document.SchemaWithContext(ctx, runtime.ContentTypeJSON)
-		if err != nil {
-			return fmt.Errorf("read the OpenAPI document %s: %w", path, err)
-		}
-		missing, err := missingFields(content)
-		if err != nil {
-			return err
-		}
-		c.document, c.missing = document.ServerRelativeURL(), missing
+	if document.ServerRelativeURL() == c.complete {
+		return nil
 	}
-	if len(c.missing) > 0 {
-		return &OutdatedError{Missing: c.missing, Version: c.Version}
+	content, err := document.SchemaWithContext(ctx, runtime.ContentTypeJSON)
+	if err != nil {
+		return fmt.Errorf("read the OpenAPI document %s: %w", path, err)
 	}
+	missing, err := missingFields(content)
+	if err != nil {
+		return err
+	}
+	if len(missing) > 0 {
+		return &OutdatedError{Missing: missing, Version: c.Version}
+	}
+	c.complete = document.ServerRelativeURL()
 	return nil
 }

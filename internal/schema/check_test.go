@@ -28,6 +28,8 @@ type publication struct {
 	// document is nil where there is none, and err is what the index answers instead.
 	document []byte
 	err      error
+	// behind is what another API server answers in place of the document that the index names, for a minute.
+	behind []byte
 }
 
 // PathsWithContext returns the index.
@@ -41,22 +43,28 @@ func (s *server) PathsWithContext(context.Context) (map[string]openapi.GroupVers
 	if now.err != nil || now.document == nil {
 		return nil, now.err
 	}
-	return map[string]openapi.GroupVersionWithContext{"apis/aiops.example.com/v1": &document{server: s, content: now.document}}, nil
+	return map[string]openapi.GroupVersionWithContext{"apis/aiops.example.com/v1": &document{server: s, publication: now}}, nil
 }
 
 type document struct {
-	server  *server
-	content []byte
+	publication
+
+	server *server
 }
 
 // SchemaWithContext returns the document.
 func (d *document) SchemaWithContext(context.Context, string) ([]byte, error) {
 	d.server.reads++
-	return d.content, nil
+	if d.behind != nil && time.Since(d.server.began) < d.after+time.Minute { //nolint:forbidigo // the time of the test's bubble
+		return d.behind, nil
+	}
+	return d.document, nil
 }
 
 // ServerRelativeURL names the document by what is in it.
-func (d *document) ServerRelativeURL() string { return fmt.Sprint("/openapi/v3?hash=", len(d.content)) }
+func (d *document) ServerRelativeURL() string {
+	return fmt.Sprint("/openapi/v3?hash=", len(d.document))
+}
 
 // newCheck returns a check of an API server that begins now, and the lines that it logs.
 func newCheck(published ...publication) (*Check, *server, *[]string) {
@@ -93,6 +101,13 @@ func TestWait(t *testing.T) {
 		"waits for the definition, and says so": {published: []publication{{document: outdated}, {after: 90 * time.Second, document: complete(t)}}, want: 90 * time.Second, logs: []string{waited, waited}},
 		"waits through errors that end": {published: []publication{{err: forbidden}, {after: time.Second, document: outdated}, {after: 20 * time.Second, document: complete(t)}},
 			want: 20 * time.Second, logs: []string{waited}},
+		"waits through an outage": {
+			published: []publication{{document: outdated}, {after: 30 * time.Second, err: forbidden}, {after: 40 * time.Second, document: complete(t)}},
+			want:      40 * time.Second, logs: []string{waited},
+		},
+		"reads again what another API server was behind with": {
+			published: []publication{{document: complete(t), behind: outdated}}, want: time.Minute, logs: []string{waited},
+		},
 		"goes on where nobody may look": {published: []publication{{err: forbidden}}, want: settleTime,
 			logs: []string{unsure + `"read the index of OpenAPI documents: forbidden"`}},
 		"goes on where the kind is not published": {published: []publication{{}}, want: settleTime,
@@ -155,8 +170,22 @@ func TestStartEndsTheProcessWhenAnOlderDefinitionIsApplied(t *testing.T) {
 		if took := time.Since(api.began); took < time.Hour || took > time.Hour+runInterval { //nolint:forbidigo // the time of the test's bubble
 			t.Errorf("ended after %s", took)
 		}
-		if api.reads != 3 {
-			t.Errorf("read %d documents, want each of the 3 once", api.reads)
+		if api.reads != 4 {
+			t.Errorf("read %d documents, want each of the 3 once, and the last one again to be sure", api.reads)
+		}
+	})
+}
+
+func TestStartForgivesOneAPIServerThatIsBehind(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		outdated := served(t, without("status", "order"))
+		check, _, _ := newCheck(publication{document: complete(t)}, publication{after: time.Minute - time.Second, document: outdated},
+			publication{after: time.Minute + 2*time.Second, document: complete(t)}, publication{after: 294 * time.Second, document: outdated},
+			publication{after: 298 * time.Second, document: complete(t)})
+		ctx, end := context.WithTimeout(t.Context(), time.Hour)
+		defer end()
+		if err := check.Start(ctx); err != nil {
+			t.Errorf("got %v", err)
 		}
 	})
 }
