@@ -32,44 +32,63 @@ func NewResolver(cached, live client.Reader) *Resolver {
 // they may for a moment, it is read from the API server: what its pods do would else be held against a template that made none of them.
 // Resolve returns ErrNotFound, wrapped, for a workload that does not exist, and an *UnsupportedKindError for a kind that is none.
 func (r *Resolver) Resolve(ctx context.Context, reference Reference, now time.Time) (State, error) {
-	return r.resolve(ctx, r.cached, reference, now)
+	object, around, err := r.read(ctx, r.cached, reference)
+	if err != nil {
+		return State{}, err
+	}
+	if around.outrun(object) {
+		// Where it can't be read, or is another one by now, the caches are about to say so, too.
+		if newer, err := get(ctx, r.live, reference); err == nil && newer.GetUID() == object.GetUID() {
+			object = newer
+		}
+	}
+	return stateOf(reference, object, around, now), nil
 }
 
 // ResolveLive reads the workload itself from the API server, and its pods, revisions and autoscaler from the caches. Errors as for Resolve.
 func (r *Resolver) ResolveLive(ctx context.Context, reference Reference, now time.Time) (State, error) {
-	return r.resolve(ctx, r.live, reference, now)
-}
-
-func (r *Resolver) resolve(ctx context.Context, reader client.Reader, reference Reference, now time.Time) (State, error) {
-	object, err := reference.NewObject()
+	object, around, err := r.read(ctx, r.live, reference)
 	if err != nil {
 		return State{}, err
+	}
+	return stateOf(reference, object, around, now), nil
+}
+
+func (r *Resolver) read(ctx context.Context, reader client.Reader, reference Reference) (client.Object, surroundings, error) {
+	object, err := get(ctx, reader, reference)
+	if err != nil {
+		return nil, surroundings{}, err
+	}
+	around, err := r.surroundings(ctx, reference, object.GetUID())
+	return object, around, err
+}
+
+func get(ctx context.Context, reader client.Reader, reference Reference) (client.Object, error) {
+	object, err := reference.NewObject()
+	if err != nil {
+		return nil, err
 	}
 	// What is read is only looked at, so the caches need not copy it. A reader without a cache ignores the option.
 	err = reader.Get(ctx, client.ObjectKeyFromObject(object), object, client.UnsafeDisableDeepCopy)
 	if apierrors.IsNotFound(err) {
-		return State{}, fmt.Errorf("%s in namespace %s: %w", reference, reference.Namespace, ErrNotFound)
+		return nil, fmt.Errorf("%s in namespace %s: %w", reference, reference.Namespace, ErrNotFound)
 	}
 	if err != nil {
-		return State{}, fmt.Errorf("read %s in namespace %s: %w", reference, reference.Namespace, err)
+		return nil, fmt.Errorf("read %s in namespace %s: %w", reference, reference.Namespace, err)
 	}
-	around, err := r.surroundings(ctx, reference, object.GetUID())
-	if err != nil {
-		return State{}, err
-	}
-	if reader == r.cached && around.outrun(object) {
-		return r.resolve(ctx, r.live, reference, now)
-	}
-	var state State
+	return object, nil
+}
+
+func stateOf(reference Reference, object client.Object, around surroundings, now time.Time) State {
 	switch object := object.(type) {
 	case *appsv1.Deployment:
-		state = deploymentState(reference, reduceDeployment(object), around, now)
+		return deploymentState(reference, reduceDeployment(object), around, now)
 	case *appsv1.StatefulSet:
-		state = statefulSetState(reference, reduceStatefulSet(object), around, now)
+		return statefulSetState(reference, reduceStatefulSet(object), around, now)
 	case *appsv1.DaemonSet:
-		state = daemonSetState(reference, reduceDaemonSet(object), around, now)
+		return daemonSetState(reference, reduceDaemonSet(object), around, now)
 	}
-	return state, nil
+	return State{} // NewObject makes no others
 }
 
 // surroundings are the objects around a workload.

@@ -242,6 +242,16 @@ func TestAWorkloadThatIsBehindItsRevisionsIsReadLive(t *testing.T) {
 			[]client.Object{statefulSet(), controllerRevision("StatefulSet", "db", "db-a", 2), controllerRevision("StatefulSet", "db", "db-b", 1)},
 			released(statefulSet()), 2,
 		},
+		"Deployment that is another one by now": {
+			Reference{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "shop", Name: "web"},
+			[]client.Object{deployment(), metadataOf(replicaSet("web-bad", "bad", "9", "web-uid"))},
+			released(deployment(func(d *appsv1.Deployment) { d.UID = "another" })), 2,
+		},
+		"Deployment that can't be read": {
+			Reference{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "shop", Name: "web"},
+			[]client.Object{deployment(), metadataOf(replicaSet("web-bad", "bad", "9", "web-uid"))},
+			released(statefulSet()), 2,
+		},
 		"StatefulSet ahead of its revisions": {
 			Reference{APIVersion: "apps/v1", Kind: "StatefulSet", Namespace: "shop", Name: "db"},
 			[]client.Object{statefulSet(), controllerRevision("StatefulSet", "db", "db-b", 2)},
