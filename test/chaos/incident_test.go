@@ -76,7 +76,6 @@ func (in *incident) newTask(name string, edits ...func(*aiopsv1.AITask)) *aiopsv
 	case aiopsv1.ActionRollback:
 		task.Spec.Threshold = nil
 		task.Spec.Signals = []aiopsv1.Signal{{Name: "crash", Type: aiopsv1.SignalCrashLoopingPods, Threshold: harness.Of[int64](1)}}
-		harness.RetrySoon(task)
 	}
 	task.Spec.Steps = []aiopsv1.Step{step}
 	for _, edit := range edits {
@@ -169,12 +168,10 @@ func (in *incident) end() string {
 	return fmt.Sprintf("Watching, recovered: true, [%s Recovered]", in.action)
 }
 
-// summary leaves out a rollback that was withdrawn, which is not run; see harness.RetrySoon.
 func (in *incident) summary() string {
 	task := in.task()
 	recovered := task.Status.Incident != nil && task.Status.Incident.RecoveredTime != nil
-	results := slices.DeleteFunc(resultsOf(task), func(result string) bool { return result == "Rollback Withdrawn" })
-	return fmt.Sprintf("%s, recovered: %t, %s", task.Status.Phase, recovered, results)
+	return fmt.Sprintf("%s, recovered: %t, %s", task.Status.Phase, recovered, in.results())
 }
 
 func (in *incident) task() *aiopsv1.AITask {

@@ -91,12 +91,6 @@ func Task(namespace, name string, action aiopsv1.ShortAction) *aiopsv1.AITask {
 	}
 }
 
-// RetrySoon makes a task that was not allowed to act try again soon. On a busy machine the operator may see pods crash before it sees the
-// release that made them: what it recorded is then withdrawn, and the release is given the time of the cooldown to help.
-func RetrySoon(task *aiopsv1.AITask) {
-	task.Spec.Limits = &aiopsv1.Limits{CooldownSeconds: Of[int32](0)}
-}
-
 // RequestCPU sets the CPU request of a Deployment's container.
 func RequestCPU(deployment *appsv1.Deployment, quantity string) {
 	deployment.Spec.Template.Spec.Containers[0].Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(quantity)}

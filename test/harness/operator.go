@@ -83,8 +83,15 @@ func Start(ctx context.Context, options operator.Options) (*Operator, error) {
 		defer close(out.done)
 		out.ended = mgr.Start(ctx)
 	}()
-	if !mgr.GetCache().WaitForCacheSync(ctx) {
+	filled := make(chan bool, 1)
+	go func() { filled <- mgr.GetCache().WaitForCacheSync(ctx) }()
+	select {
+	case <-out.done:
 		return nil, fmt.Errorf("fill the caches: %w", out.Stop())
+	case ok := <-filled:
+		if !ok {
+			return nil, fmt.Errorf("fill the caches: %w", out.Stop())
+		}
 	}
 	return out, nil
 }

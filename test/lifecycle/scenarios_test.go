@@ -195,7 +195,6 @@ func taskOn(namespace, kind, name string, step aiopsv1.Step) *aiopsv1.AITask {
 	task.Spec.Steps = []aiopsv1.Step{step}
 	if step.Action == aiopsv1.ActionRollback {
 		judgeCrashes(task)
-		harness.RetrySoon(task)
 	}
 	return task
 }
