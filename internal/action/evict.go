@@ -147,13 +147,16 @@ func (e *Evict) Run(ctx context.Context, request Request) (Outcome, error) {
 
 // removeAll removes what it may. A refusal counts only if no pod of the order is gone by now, by this try or by one before it.
 func (e *Evict) removeAll(ctx context.Context, request Request, found candidates, outcome Outcome) (Outcome, error) {
-	var removed []string
+	var removed, pastBudget []string
 	var refusal *Refusal
 	for i := range found.unready {
 		pod := &found.unready[i]
-		err := e.removeOne(ctx, request.Step, pod)
+		deleted, err := e.removeOne(ctx, request.Step, pod)
 		if err == nil {
 			removed = append(removed, pod.Name)
+			if deleted {
+				pastBudget = append(pastBudget, pod.Name)
+			}
 			continue
 		}
 		if refusal = e.refusal(err, request, pod.Name); refusal == nil {
@@ -165,15 +168,19 @@ func (e *Evict) removeAll(ctx context.Context, request Request, found candidates
 		return Outcome{Refusal: refusal}, nil
 	}
 	outcome.Message = evicted(request, removed, gone, found.healthy, refusal)
+	if len(pastBudget) > 0 {
+		outcome.Message += fmt.Sprintf("; deleted despite a PodDisruptionBudget: %s", list(pastBudget))
+	}
 	return outcome, nil
 }
 
-func (e *Evict) removeOne(ctx context.Context, step aiopsv1.Step, pod *corev1.Pod) error {
-	err := e.pods.evict(ctx, pod, false)
+// removeOne says whether it had to delete the pod, as no eviction was granted.
+func (e *Evict) removeOne(ctx context.Context, step aiopsv1.Step, pod *corev1.Pod) (deleted bool, err error) {
+	err = e.pods.evict(ctx, pod, false)
 	if err != nil && ignoresBudget(step) && (keptByBudget(err) || keptBySeveral(err)) {
-		return e.pods.remove(ctx, pod)
+		return true, e.pods.remove(ctx, pod)
 	}
-	return err
+	return false, err
 }
 
 // refusal tells a budget from everything else. A budget ends by itself when other pods recover; a pod that several budgets select

@@ -205,11 +205,11 @@ func TestParseNamesTheLineAndSaysWhatToWrite(t *testing.T) {
 		},
 		"header that authenticates": {
 			receiver("headers: {Authorization: Bearer hunter2}"),
-			`config.yaml:4: receivers[0].headers: "Authorization" looks like a credential, which belongs into a file: use bearerTokenFile`,
+			`config.yaml:4: receivers[0].headers: "Authorization" looks like a credential, which belongs in a file: use bearerTokenFile`,
 		},
 		"header that carries a key": {
 			receiver("headers: {X-Api-Key: hunter2}"),
-			`config.yaml:4: receivers[0].headers: "X-Api-Key" looks like a credential, which belongs into a file: use bearerTokenFile`,
+			`config.yaml:4: receivers[0].headers: "X-Api-Key" looks like a credential, which belongs in a file: use bearerTokenFile`,
 		},
 		"header of the operator": {
 			receiver("headers: {Content-Type: text/plain}"), `config.yaml:4: receivers[0].headers: "Content-Type" is set by the operator, remove it`,

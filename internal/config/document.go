@@ -269,7 +269,7 @@ func (d *document) headerName(key *yaml.Node, path string, seen names) bool {
 	case key.Kind != yaml.ScalarNode || len(key.Value) > maxQuoted || !isToken(key.Value):
 		d.fail(key, path, "%s is not the name of a header", quoted(key.Value))
 	case secretHeader(folded):
-		d.fail(key, path, "%s looks like a credential, which belongs into a file: use bearerTokenFile", quoted(key.Value))
+		d.fail(key, path, "%s looks like a credential, which belongs in a file: use bearerTokenFile", quoted(key.Value))
 	case ownHeader(folded):
 		d.fail(key, path, "%s is set by the operator, remove it", quoted(key.Value))
 	case seen[folded] != 0:

@@ -363,7 +363,16 @@ func (m *machine) recoveredText(how string) string {
 	if incident == nil || incident.StepName == "" {
 		return "Recovered: " + how
 	}
-	return fmt.Sprintf("Recovered: %s. A breach before %s goes on at step %q", how, clock(incident.RecoveredTime.Add(m.in.Plan.Recurrence)), incident.StepName)
+	next := fmt.Sprintf("goes on at step %q", incident.StepName)
+	if m.passesUsed() {
+		next = "finds no pass left, and is for people"
+	}
+	return fmt.Sprintf("Recovered: %s. A breach before %s %s", how, clock(incident.RecoveredTime.Add(m.in.Plan.Recurrence)), next)
+}
+
+// passesUsed says that the incident has had all its passes: a breach that still belongs to it is answered by no step.
+func (m *machine) passesUsed() bool {
+	return m.status.Incident.Pass > m.in.Plan.MaxPasses
 }
 
 func (m *machine) stayExhausted() bool {
@@ -456,10 +465,17 @@ func (m *machine) weighBreach() bool {
 	}
 	if m.status.Incident.RecoveredTime != nil {
 		m.status.Incident.RecoveredTime = nil
-		m.event(Event{Warning: true, Reason: EventRecurred, Action: "Judge", Message: fmt.Sprintf("%s; within %s of recovery, so the same incident goes on at step %q",
-			m.breachText(), span(m.in.Plan.Recurrence), m.status.Incident.StepName)})
+		m.event(Event{Warning: true, Reason: EventRecurred, Action: "Judge", Message: fmt.Sprintf("%s; within %s of recovery, so the same incident %s",
+			m.breachText(), span(m.in.Plan.Recurrence), m.goesOnText())})
 	}
 	return false
+}
+
+func (m *machine) goesOnText() string {
+	if m.passesUsed() {
+		return "goes on, and has no pass left"
+	}
+	return fmt.Sprintf("goes on at step %q", m.status.Incident.StepName)
 }
 
 func (m *machine) breachText() string {

@@ -240,16 +240,48 @@ func (s *story) holding(offset time.Duration) string {
 }
 
 func TestWhatHoldsAnIncidentBackIsSaidEvenIfTheLastWordIsLost(t *testing.T) {
-	s := newStory(t, specOf(step("restart", aiopsv1.ActionRestart)))
-	s.refusals["restart"] = refusal(aiopsv1.ReasonTargetPaused, false)
-	s.breach()
-	s.wait(2 * time.Minute)
-	s.task.Status.Decision = nil
-	s.settle()
-	want := &aiopsv1.Decision{Summary: "3 >= 1", Reason: aiopsv1.ReasonCooldown, StepName: "restart", Message: "Next action allowed at 2026-01-01T03:06:00Z",
-		DecisionTime: at(2 * time.Minute), NextAllowedTime: at(6 * time.Minute)}
-	if difference := cmp.Diff(want, s.task.Status.Decision); difference != "" {
-		t.Errorf("decision (-want +got):\n%s", difference)
+	paused := func(s *story) { s.refusals["restart"] = refusal(aiopsv1.ReasonTargetPaused, false) }
+	for name, test := range map[string]struct {
+		prepare, lose func(*story)
+		want          aiopsv1.Decision
+	}{
+		"it ran": {
+			paused, func(s *story) { s.task.Status.History[0].Result = aiopsv1.ResultCancelled },
+			aiopsv1.Decision{Reason: aiopsv1.ReasonCooldown, Message: "Next action allowed at 2026-01-01T03:06:00Z", NextAllowedTime: at(6 * time.Minute)},
+		},
+		"nobody knows": {
+			paused, func(s *story) { s.task.Status.History = nil },
+			aiopsv1.Decision{Reason: aiopsv1.ReasonCooldown, Message: "Next action allowed at 2026-01-01T03:06:00Z", NextAllowedTime: at(6 * time.Minute)},
+		},
+		"refused": {
+			paused, func(*story) {},
+			aiopsv1.Decision{Reason: aiopsv1.ReasonTargetPaused, Message: `Step "restart" was refused (TargetPaused); looked at again at 2026-01-01T03:06:00Z`, NextAllowedTime: at(6 * time.Minute)},
+		},
+		"withdrawn": {
+			func(s *story) {
+				s.outcome = func(*aiopsv1.Order) Decision {
+					in := s.input()
+					in.RandomID = ""
+					return Withdrawn(in, Problem{aiopsv1.ReasonTargetBusy, "another was first"})
+				}
+			},
+			func(*story) {},
+			aiopsv1.Decision{Reason: aiopsv1.ReasonTargetBusy, Message: `Step "restart" was withdrawn (TargetBusy); looked at again at 2026-01-01T03:02:00Z`, NextAllowedTime: at(2*time.Minute + 830*time.Millisecond)},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newStory(t, specOf(step("restart", aiopsv1.ActionRestart)))
+			test.prepare(s)
+			s.breach()
+			s.wait(2 * time.Minute)
+			s.task.Status.Decision = nil
+			test.lose(s)
+			s.settle()
+			test.want.Summary, test.want.StepName, test.want.DecisionTime = "3 >= 1", "restart", at(2*time.Minute)
+			if difference := cmp.Diff(&test.want, s.task.Status.Decision); difference != "" {
+				t.Errorf("decision (-want +got):\n%s", difference)
+			}
+		})
 	}
 }
 

@@ -113,6 +113,10 @@ func Withdrawn(in Input, problem Problem) Decision {
 		m.dropOrder(problem)
 		m.advance(false)
 	} else {
+		if m.wasSent(order) {
+			text = fmt.Sprintf("%s may have been delivered, though nobody confirmed it; it is not sent again (%s)", m.stepText(order.StepName), problem.Reason)
+			problem.Message = text
+		}
 		if !m.remembers(order.ID, aiopsv1.ResultWithdrawn, problem.Reason) {
 			m.event(Event{Reason: EventWithdrawn, Action: order.Action, Message: text})
 		}
@@ -131,6 +135,12 @@ func Withdrawn(in Input, problem Problem) Decision {
 	m.nextAllowed = until
 	m.at(until)
 	return m.finish()
+}
+
+// wasSent says that a message was sent and not confirmed. An answer such as 503 does not prove that nobody was told.
+func (m *machine) wasSent(order *aiopsv1.Order) bool {
+	said := m.in.Task.Status.Decision
+	return aiopsv1.ActionType(order.Action).Accompanies() && said != nil && said.Reason == aiopsv1.ReasonActionFailed
 }
 
 // overtaken says that the order was withdrawn for a change that somebody made to the target. One that nobody saw, since it came while

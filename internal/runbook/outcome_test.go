@@ -168,6 +168,33 @@ func TestAnOrderWhoseIncidentIsGoneStillEnds(t *testing.T) {
 	}
 }
 
+func TestAMessageThatMayHaveArrivedIsNotSaidNotToHaveRun(t *testing.T) {
+	healed := Problem{aiopsv1.ReasonSignalHealthy, "the signal was healthy again before the step ran"}
+	for name, test := range map[string]struct {
+		sent bool
+		want string
+	}{
+		"sent":     {true, `Step "note" 1/1 may have been delivered, though nobody confirmed it; it is not sent again (SignalHealthy)`},
+		"not sent": {false, `Step "note" 1/1 was not run: the signal was healthy again before the step ran`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newStory(t, specOf(step("note", aiopsv1.ActionNotify)))
+			s.outcome = func(*aiopsv1.Order) Decision {
+				if test.sent {
+					return Undelivered(s.input(), "receiver answered with status 503")
+				}
+				return Held(s.input(), Problem{aiopsv1.ReasonSignalUnknown, "later"})
+			}
+			s.breach()
+			s.wait(70 * time.Second)
+			decision := Withdrawn(s.input(), healed)
+			if got := decision.Events[0].Message; got != test.want || decision.Status.Decision.Message != test.want {
+				t.Errorf("told %q and said %q, want %q", got, decision.Status.Decision.Message, test.want)
+			}
+		})
+	}
+}
+
 func TestOrdersThatStepBackForEachOtherComeBackAtDifferentTimes(t *testing.T) {
 	until := func(randomID string) time.Time {
 		s := recorded(t, specOf(step("restart", aiopsv1.ActionRestart)))

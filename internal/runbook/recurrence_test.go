@@ -1,6 +1,7 @@
 package runbook
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -76,6 +77,27 @@ func TestTheRecurrenceNamesItsStep(t *testing.T) {
 	want := `+780s warning Recurred: UnavailableReplicas reached 1 and has held for 60s; within 3600s of recovery, so the same incident goes on at step "back"`
 	if got := s.log[2]; got != want {
 		t.Errorf("told %q, want %q", got, want)
+	}
+}
+
+func TestARecurrenceWithoutAPassLeftPromisesNoStep(t *testing.T) {
+	spec := specOf(step("restart", aiopsv1.ActionRestart))
+	spec.Limits = &aiopsv1.Limits{MaxPasses: new(int32(1))}
+	s := newStory(t, spec)
+	s.onRun = func(*aiopsv1.Order) { s.heal() }
+	s.breach()
+	s.wait(10 * time.Minute)
+	if got, want := s.task.Status.Decision.Message, "Recovered: ran Restart on Deployment/web. A breach before 2026-01-01T04:02:00Z finds no pass left, and is for people"; got != want {
+		t.Errorf("message %q, want %q", got, want)
+	}
+	s.log = nil
+	s.breach()
+	s.wait(61 * time.Second)
+	if want := "within 3600s of recovery, so the same incident goes on, and has no pass left"; !strings.Contains(strings.Join(s.log, "\n"), want) {
+		t.Errorf("told %q, want %q in it", s.log, want)
+	}
+	if len(s.runs) != 1 || s.task.Status.Phase != aiopsv1.PhaseExhausted {
+		t.Errorf("%d runs, phase %s, want 1 and Exhausted", len(s.runs), s.task.Status.Phase)
 	}
 }
 

@@ -62,7 +62,7 @@ func (m *machine) tryStep() bool {
 
 // spent says that the incident's passes are used up.
 func (m *machine) spent() bool {
-	if m.status.Incident.Pass > m.in.Plan.MaxPasses {
+	if m.passesUsed() {
 		m.exhaust(m.triedText())
 	}
 	return m.status.Incident.Exhausted
@@ -76,11 +76,7 @@ func (m *machine) heldBack() bool {
 		incident.NotBeforeTime = nil
 		return false
 	}
-	problem := Problem{aiopsv1.ReasonCooldown, fmt.Sprintf("Next action allowed at %s", clock(until))}
-	if incident.Pass > 1 && incident.ExecutedInPass == 0 {
-		problem.Message = fmt.Sprintf("Pass %d of %d begins at %s with step %q, %s after the last one", incident.Pass, m.in.Plan.MaxPasses,
-			clock(until), incident.StepName, span(m.in.Plan.Cooldown))
-	}
+	problem := m.waitsFor(until)
 	previous := m.in.Task.Status.Decision
 	switch {
 	case m.passedOver != nil:
@@ -90,6 +86,20 @@ func (m *machine) heldBack() bool {
 	}
 	m.block(problem, until)
 	return true
+}
+
+// waitsFor says why nothing is done until then.
+func (m *machine) waitsFor(until time.Time) Problem {
+	incident := m.status.Incident
+	if incident.ExecutedInPass == 0 && incident.Pass > 1 {
+		return Problem{aiopsv1.ReasonCooldown, fmt.Sprintf("Pass %d of %d begins at %s with step %q, %s after the last one", incident.Pass, m.in.Plan.MaxPasses,
+			clock(until), incident.StepName, span(m.in.Plan.Cooldown))}
+	}
+	newest := m.latest(func(aiopsv1.HistoryEntry) bool { return true })
+	if newest != nil && (newest.Result == aiopsv1.ResultRefused || newest.Result == aiopsv1.ResultWithdrawn) { // what did not run does not cool down
+		return Problem{newest.Reason, fmt.Sprintf("Step %s; looked at again at %s", m.stepResult(newest.StepName), clock(until))}
+	}
+	return Problem{aiopsv1.ReasonCooldown, fmt.Sprintf("Next action allowed at %s", clock(until))}
 }
 
 // observe records what would have been done.

@@ -140,7 +140,8 @@ var _ = Describe("Evict", func() {
 
 		It("removes broken pods despite the budget when it is told to", func(ctx SpecContext) {
 			protect(ctx, namespace, "keep-three")
-			execute(ctx, evict, planAndOrder(ctx, evict, "order-1", request(ctx, evictStep(2, aiopsv1.IgnoreBudget))))
+			outcome := execute(ctx, evict, planAndOrder(ctx, evict, "order-1", request(ctx, evictStep(2, aiopsv1.IgnoreBudget))))
+			Expect(outcome.Message).To(ContainSubstring("deleted despite a PodDisruptionBudget: "))
 			eventuallyWell(ctx, reference)
 			Expect(podUIDs(state(ctx, reference))).To(ContainElement(pods[2]))
 			Expect(podUIDs(state(ctx, reference))).NotTo(ContainElements(pods[0], pods[1]))
