@@ -363,11 +363,8 @@ func (m *machine) recoveredText(how string) string {
 	if incident == nil || incident.StepName == "" {
 		return "Recovered: " + how
 	}
-	next := fmt.Sprintf("goes on at step %q", incident.StepName)
-	if m.passesUsed() {
-		next = "finds no pass left, and is for people"
-	}
-	return fmt.Sprintf("Recovered: %s. A breach before %s %s", how, clock(incident.RecoveredTime.Add(m.in.Plan.Recurrence)), next)
+	return fmt.Sprintf("Recovered: %s. A breach before %s %s", how, clock(incident.RecoveredTime.Add(m.in.Plan.Recurrence)),
+		m.goesOnText("finds no pass left, and is for people"))
 }
 
 // passesUsed says that the incident has had all its passes: a breach that still belongs to it is answered by no step.
@@ -466,14 +463,15 @@ func (m *machine) weighBreach() bool {
 	if m.status.Incident.RecoveredTime != nil {
 		m.status.Incident.RecoveredTime = nil
 		m.event(Event{Warning: true, Reason: EventRecurred, Action: "Judge", Message: fmt.Sprintf("%s; within %s of recovery, so the same incident %s",
-			m.breachText(), span(m.in.Plan.Recurrence), m.goesOnText())})
+			m.breachText(), span(m.in.Plan.Recurrence), m.goesOnText("goes on, and has no pass left"))})
 	}
 	return false
 }
 
-func (m *machine) goesOnText() string {
+// goesOnText says where a breach takes the incident, or that it takes it nowhere.
+func (m *machine) goesOnText(nowhere string) string {
 	if m.passesUsed() {
-		return "goes on, and has no pass left"
+		return nowhere
 	}
 	return fmt.Sprintf("goes on at step %q", m.status.Incident.StepName)
 }

@@ -215,6 +215,8 @@ func TestAWorkloadThatIsBehindItsRevisionsIsReadLive(t *testing.T) {
 		}
 		return object
 	}
+	web := Reference{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "shop", Name: "web"}
+	db := Reference{APIVersion: "apps/v1", Kind: "StatefulSet", Namespace: "shop", Name: "db"}
 	daemonSet := &appsv1.DaemonSet{ObjectMeta: workloadMeta("agent", 0), Spec: appsv1.DaemonSetSpec{Template: template("agent:1")}}
 	for name, test := range map[string]struct {
 		reference Reference
@@ -223,37 +225,37 @@ func TestAWorkloadThatIsBehindItsRevisionsIsReadLive(t *testing.T) {
 		want      int64
 	}{
 		"Deployment": {
-			Reference{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "shop", Name: "web"},
+			web,
 			[]client.Object{deployment(), metadataOf(replicaSet("web-abc", "abc", "8", "web-uid")), metadataOf(replicaSet("web-bad", "bad", "9", "web-uid"))},
 			released(deployment()), 3,
 		},
 		"Deployment that has kept up": {
-			Reference{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "shop", Name: "web"},
+			web,
 			[]client.Object{deployment(), metadataOf(replicaSet("web-abc", "abc", "8", "web-uid"))},
 			released(deployment()), 2,
 		},
 		"StatefulSet": {
-			Reference{APIVersion: "apps/v1", Kind: "StatefulSet", Namespace: "shop", Name: "db"},
+			db,
 			[]client.Object{statefulSet(), controllerRevision("StatefulSet", "db", "db-a", 1), controllerRevision("StatefulSet", "db", "db-b", 2)},
 			released(statefulSet()), 3,
 		},
 		"StatefulSet that has kept up": {
-			Reference{APIVersion: "apps/v1", Kind: "StatefulSet", Namespace: "shop", Name: "db"},
+			db,
 			[]client.Object{statefulSet(), controllerRevision("StatefulSet", "db", "db-a", 2), controllerRevision("StatefulSet", "db", "db-b", 1)},
 			released(statefulSet()), 2,
 		},
 		"Deployment that is another one by now": {
-			Reference{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "shop", Name: "web"},
+			web,
 			[]client.Object{deployment(), metadataOf(replicaSet("web-bad", "bad", "9", "web-uid"))},
 			released(deployment(func(d *appsv1.Deployment) { d.UID = "another" })), 2,
 		},
 		"Deployment that can't be read": {
-			Reference{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "shop", Name: "web"},
+			web,
 			[]client.Object{deployment(), metadataOf(replicaSet("web-bad", "bad", "9", "web-uid"))},
 			released(statefulSet()), 2,
 		},
 		"StatefulSet ahead of its revisions": {
-			Reference{APIVersion: "apps/v1", Kind: "StatefulSet", Namespace: "shop", Name: "db"},
+			db,
 			[]client.Object{statefulSet(), controllerRevision("StatefulSet", "db", "db-b", 2)},
 			released(statefulSet()), 2,
 		},

@@ -87,13 +87,12 @@ func Start(ctx context.Context, options operator.Options) (*Operator, error) {
 	go func() { filled <- mgr.GetCache().WaitForCacheSync(ctx) }()
 	select {
 	case <-out.done:
-		return nil, fmt.Errorf("fill the caches: %w", out.Stop())
 	case ok := <-filled:
-		if !ok {
-			return nil, fmt.Errorf("fill the caches: %w", out.Stop())
+		if ok {
+			return out, nil
 		}
 	}
-	return out, nil
+	return nil, fmt.Errorf("fill the caches: %w", out.Stop())
 }
 
 // Stop ends the operator and returns what it ended with. It may be called again.
